@@ -1,0 +1,1 @@
+"""Text classification by the names of labels."""
