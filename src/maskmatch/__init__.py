@@ -1,1 +1,71 @@
-"""Text classification by the names of labels."""
+"""Text classification by the names of labels: Mask Matching.
+
+>>> from maskmatch import MaskMatcher                                        # doctest: +SKIP
+>>> matcher = MaskMatcher.from_pretrained(labels=["refund", "card lost"])    # doctest: +SKIP
+>>> matcher.predict(["Where is my money?"])                                  # doctest: +SKIP
+['refund']
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maskmatch.classifier import MaskMatcher
+    from maskmatch.config import TrainingConfig
+    from maskmatch.data import draw_fraction, draw_shots, load_examples
+    from maskmatch.errors import MaskMatchError
+    from maskmatch.evaluation import EvaluationReport
+    from maskmatch.labels import Label, LabelSet
+    from maskmatch.methods import METHODS, Method
+    from maskmatch.prompts import Prompt
+    from maskmatch.similarity import SimilarityConfig
+    from maskmatch.tasks import TASKS, Task
+
+__version__ = "0.1.0"
+
+# Public names are imported when they are first used: torch takes seconds to load, and `maskmatch --help` needs none.
+_HOMES = {
+    "MaskMatcher": "classifier",
+    "TrainingConfig": "config",
+    "draw_fraction": "data",
+    "draw_shots": "data",
+    "load_examples": "data",
+    "MaskMatchError": "errors",
+    "EvaluationReport": "evaluation",
+    "Label": "labels",
+    "LabelSet": "labels",
+    "METHODS": "methods",
+    "Method": "methods",
+    "Prompt": "prompts",
+    "SimilarityConfig": "similarity",
+    "TASKS": "tasks",
+    "Task": "tasks",
+}
+
+__all__ = [
+    "METHODS",
+    "TASKS",
+    "EvaluationReport",
+    "Label",
+    "LabelSet",
+    "MaskMatchError",
+    "MaskMatcher",
+    "Method",
+    "Prompt",
+    "SimilarityConfig",
+    "Task",
+    "TrainingConfig",
+    "draw_fraction",
+    "draw_shots",
+    "load_examples",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'maskmatch' has no attribute {name!r}")
+    return getattr(import_module(f"maskmatch.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,175 @@
+"""The settings of a classifier, the settings of its training, and what training did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.methods import Method, find_method
+from maskmatch.prompts import Prompt
+from maskmatch.similarity import SimilarityConfig, SimilarityKind
+from maskmatch.tasks import Task, find_task
+
+LEAST_STEPS = 100
+LEAST_EPOCHS = 3
+
+
+@dataclass(frozen=True)
+class MatcherConfig:
+    """Task, prompts, method and similarity of a classifier, checked against each other."""
+
+    task: Task
+    prompt: Prompt
+    label_prompt: Prompt
+    method: Method
+    similarity: SimilarityConfig
+    max_length: int
+    multi_label: bool = False
+    threshold: float = 0.5
+    """From which probability on a label applies, where a text may have several."""
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        max_length: int,
+        task: str | Task | None = None,
+        prompt: str | None = None,
+        label_prompt: str | None = None,
+        method: str | Method | None = None,
+        similarity: SimilarityKind | SimilarityConfig | None = None,
+        multi_label: bool | None = None,
+        threshold: float = 0.5,
+    ) -> MatcherConfig:
+        """Fill in what is left out from the task and the method."""
+        task, method = find_task(task or "topic"), find_method(method or "mask-matching")
+        input_default = task.prompt if method.input_masked else task.bare_prompt
+        label_default = task.label_prompt if method.label_masked else "{label}"
+        return cls(
+            task=task,
+            prompt=Prompt(input_default if prompt is None else prompt, task.fields, masked=method.input_masked),
+            label_prompt=Prompt(
+                label_default if label_prompt is None else label_prompt,
+                ("label",),
+                required=("label",),
+                masked=method.label_masked,
+            ),
+            method=method,
+            similarity=method.similarity if similarity is None else SimilarityConfig.of(similarity),
+            max_length=max_length,
+            multi_label=bool(multi_label),
+            threshold=threshold,
+        )
+
+    def changed(self, **changes: Any) -> MatcherConfig:
+        """The same config but for what is given and not None; a new task or method brings its own prompts."""
+        changes = {name: value for name, value in changes.items() if value is not None}
+        if not changes:
+            return self
+        kept: dict[str, Any] = {
+            "task": self.task,
+            "method": self.method,
+            "max_length": self.max_length,
+            "multi_label": self.multi_label,
+            "threshold": self.threshold,
+        }
+        if "task" not in changes and "method" not in changes:
+            kept |= {"prompt": self.prompt.template, "label_prompt": self.label_prompt.template}
+        if "method" not in changes:
+            kept["similarity"] = self.similarity
+        return MatcherConfig.make(**{**kept, **changes})
+
+    def to_json(self) -> dict[str, Any]:
+        """The config as plain JSON."""
+        return {
+            "task": asdict(self.task),
+            "prompt": self.prompt.template,
+            "label_prompt": self.label_prompt.template,
+            "method": {**asdict(self.method), "similarity": asdict(self.method.similarity)},
+            "similarity": asdict(self.similarity),
+            "max_length": self.max_length,
+            "multi_label": self.multi_label,
+            "threshold": self.threshold,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> MatcherConfig:
+        """The config that :meth:`to_json` wrote."""
+        task = Task(**{**data["task"], "fields": tuple(data["task"]["fields"])})
+        method = Method(**{**data["method"], "similarity": SimilarityConfig(**data["method"]["similarity"])})
+        return cls.make(
+            task=task,
+            prompt=data["prompt"],
+            label_prompt=data["label_prompt"],
+            method=method,
+            similarity=SimilarityConfig(**data["similarity"]),
+            max_length=data["max_length"],
+            multi_label=data["multi_label"],
+            threshold=data["threshold"],
+        )
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train.
+
+    Args:
+        epochs: Passes over the training data. None: enough for 100 steps, but at least 3.
+        learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero.
+        head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
+        batch_size: Texts a step; the labels come on top.
+        weight_decay: Weight decay of the encoder's matrices.
+        seed: Same seed, same result.
+        patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never early. In both
+            cases the weights that did best on dev are kept.
+        checkpoints: A folder for checkpoints, ten a run, to resume from.
+        resume: Go on from the last checkpoint in that folder.
+        arguments: Any further ``transformers.TrainingArguments``: loggers, mixed precision, gradient accumulation, …
+    """
+
+    epochs: float | None = None
+    learning_rate: float = 2e-4
+    head_rate: float = 10.0
+    batch_size: int = 32
+    weight_decay: float = 0.01
+    seed: int = 0
+    patience: int | None = None
+    checkpoints: str | Path | None = None
+    resume: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "head_rate", "batch_size", "epochs", "patience"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise MaskMatchError(f"{name} is {value}; it has to be above 0.")
+        if self.resume and self.checkpoints is None:
+            raise MaskMatchError("To resume, name the folder of the checkpoints.")
+
+    def epochs_for(self, texts: int) -> float:
+        """The number of epochs for so many training texts."""
+        if self.epochs is not None:
+            return self.epochs
+        steps_an_epoch = math.ceil(texts / self.batch_size)
+        return max(LEAST_EPOCHS, math.ceil(LEAST_STEPS / steps_an_epoch))
+
+
+@dataclass(frozen=True)
+class TrainingSummary:
+    """What a training run did."""
+
+    texts: int
+    labels: int
+    steps: int
+    epochs: float
+    seconds: float
+    loss: float
+    cut: int
+    """How many training texts were longer than the model reads."""
+    dev: dict[str, float] | None
+    """The dev figures of the weights that were kept."""
+    config: dict[str, Any]

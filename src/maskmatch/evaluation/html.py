@@ -1,0 +1,215 @@
+"""The report as one web page: no script, no other file, no address; whatever users wrote is escaped."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from maskmatch.evaluation.display import LabelNames, counted, shorten, shorten_name
+from maskmatch.evaluation.pictures import (
+    LABELS_IN_PICTURE,
+    confusion_matrix,
+    label_bars,
+    reliability_curve,
+)
+from maskmatch.evaluation.style import STYLE
+from maskmatch.evaluation.text import ALL_LABELS_UP_TO, worst_first
+
+if TYPE_CHECKING:
+    from maskmatch.evaluation.metrics import LabelScore, ReliabilityBin
+    from maskmatch.evaluation.report import Confusion, EvaluationReport
+
+CONFUSIONS_ON_PAGE = 24
+SMALL_PICTURE_UP_TO = 6
+
+
+def report_page(report: EvaluationReport) -> str:
+    """The whole page."""
+    names = LabelNames(score.label for score in report.per_label)
+    known = len(report.per_label) - len(report.unseen)
+    kind = "any number of labels per text" if report.multi_label else "one label per text"
+    body = [
+        "<header><h1>Evaluation report</h1>",
+        f'<div class="quiet">{counted(report.rows, "text")}, {counted(known, "label")}, {kind}</div>',
+        "</header>",
+        _tiles(report),
+        _notes(report),
+        _pictures(report, names),
+        _label_table(report, names),
+        _mistakes(report, names),
+        "<footer>Made by maskmatch. Rows are counted from 0. Macro-F1 is the mean over the labels that occur "
+        "in the truth or in the predictions.</footer>",
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Evaluation report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(part for part in body if part)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _tiles(report: EvaluationReport) -> str:
+    right = "texts with all labels right" if report.multi_label else "texts given the right label"
+    tiles = [
+        ("Accuracy", f"{report.accuracy:.3f}", right),
+        ("Macro-F1", f"{report.macro_f1:.3f}", "every label counts the same"),
+        ("Micro-F1", f"{report.micro_f1:.3f}", "every decision counts the same"),
+    ]
+    if report.expected_calibration_error is not None:
+        error = f"{report.expected_calibration_error:.3f}"
+        tiles.append(("Calibration error", error, "expected gap between sure and right; 0 is best"))
+    if report.threshold is not None:
+        tiles.append(("Threshold", f"{report.threshold:.3f}", "probability from which a label is given"))
+    if report.texts_per_second is not None:
+        speed = report.texts_per_second
+        figure = f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
+        tiles.append(("Texts per second", figure, f"{report.seconds:,.1f} seconds in all"))
+    cells = (
+        f'<div class="tile"><dt>{name}</dt><dd><span class="figure">{figure}</span>'
+        f'<span class="meaning">{meaning}</span></dd></div>'
+        for name, figure, meaning in tiles
+    )
+    return f'<dl class="tiles">{"".join(cells)}</dl>'
+
+
+def _notes(report: EvaluationReport) -> str:
+    if not report.notes:
+        return ""
+    return '<ul class="notes">' + "".join(f"<li>{escape(note)}</li>" for note in report.notes) + "</ul>"
+
+
+def _pictures(report: EvaluationReport, names: LabelNames) -> str:
+    first = _label_counts(report, names) if report.multi_label else _matrix(report, names)
+    # A small matrix leaves room for the curve beside it, if the table of the curve is folded away.
+    small = len(report.per_label) <= SMALL_PICTURE_UP_TO and not report.multi_label
+    return f'<div class="columns">{first}{_calibration(report, folded=small)}</div>'
+
+
+def _matrix(report: EvaluationReport, names: LabelNames) -> str:
+    return (
+        "<section><h2>Which labels are taken for which</h2>"
+        '<p class="quiet">Each row is a true label, each column a prediction. Blue is right, orange is '
+        f"wrong; the stronger the colour, the larger the share of the row.{_selection(report)}</p>"
+        f'<div class="scroll">{confusion_matrix(report, names)}</div></section>'
+    )
+
+
+def _label_counts(report: EvaluationReport, names: LabelNames) -> str:
+    return (
+        "<section><h2>What was found, missed and wrongly given</h2>"
+        '<p class="quiet">Texts per label: those that have it and were given it, those that have it and '
+        f"were not, and those that were given it and do not have it.{_selection(report)}</p>"
+        f'<div class="scroll">{label_bars(report, names)}</div></section>'
+    )
+
+
+def _selection(report: EvaluationReport) -> str:
+    total = len(report.per_label)
+    if total <= LABELS_IN_PICTURE:
+        return ""
+    return f" Shown are the {LABELS_IN_PICTURE} of {total:,} labels with the most mistakes."
+
+
+def _calibration(report: EvaluationReport, folded: bool) -> str:
+    if not report.reliability:
+        return ""
+    confidence, accuracy = (
+        ("probability", "share that holds") if report.multi_label else ("confidence", "accuracy")
+    )
+    head = f"<tr><th>{confidence}</th><th>predictions</th><th>mean</th><th>{accuracy}</th><th>gap</th></tr>"
+    rows = "".join(_bin_row(each) for each in report.reliability)
+    table = f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+    curve = f'<div class="scroll">{reliability_curve(report.reliability, confidence, accuracy)}</div>'
+    content = (
+        f"{curve}<details><summary>The curve in figures</summary>{table}</details>"
+        if folded
+        else f'<div class="beside">{curve}{table}</div>'
+    )
+    return (
+        "<section><h2>Can the confidence be trusted?</h2>"
+        f'<p class="quiet">{_calibration_words(report)}</p>{content}</section>'
+    )
+
+
+def _calibration_words(report: EvaluationReport) -> str:
+    filled = [each for each in report.reliability if each.count]
+    total = sum(each.count for each in filled)
+    sure = sum(each.count * (each.mean_confidence or 0.0) for each in filled) / total
+    right = sum(each.count * (each.accuracy or 0.0) for each in filled) / total
+    start = "On the dashed line, confidence is the chance of being right; below it the model is too sure."
+    if report.multi_label:
+        return f"{start} Over all texts and labels the mean probability is {sure:.3f}, and {right:.3f} hold."
+    return f"{start} On average the model was {sure:.3f} sure and right in {right:.3f} of the cases."
+
+
+def _bin_row(each: ReliabilityBin) -> str:
+    span = f"{each.low:.1f} to {each.high:.1f}"
+    if each.mean_confidence is None or each.accuracy is None:
+        return f"<tr><td>{span}</td><td>0</td><td>-</td><td>-</td><td>-</td></tr>"
+    gap = each.accuracy - each.mean_confidence
+    return (
+        f"<tr><td>{span}</td><td>{each.count:,}</td><td>{each.mean_confidence:.3f}</td>"
+        f"<td>{each.accuracy:.3f}</td><td>{gap:+.3f}</td></tr>"
+    )
+
+
+def _label_table(report: EvaluationReport, names: LabelNames) -> str:
+    few = len(report.per_label) <= ALL_LABELS_UP_TO
+    scores = list(report.per_label) if few else worst_first(report.per_label)
+    unseen = {each.label for each in report.unseen}
+    rows = "".join(_label_row(score, names[score.label], score.label in unseen) for score in scores)
+    order = "" if few else '<p class="quiet">The lowest F1 comes first.</p>'
+    box = "scroll" if few else "scroll tall"
+    return (
+        f"<section><h2>Labels</h2>{order}"
+        f'<div class="{box}"><table class="wide"><thead><tr><th>label</th><th>precision</th>'
+        "<th>recall</th><th>F1</th><th>support</th><th>predicted</th></tr></thead>"
+        f"<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _label_row(score: LabelScore, name: str, unseen: bool) -> str:
+    badge = '<span class="badge">unknown to the model</span>' if unseen else ""
+    precision, recall, f1 = (
+        f"{figure:.3f}" if score.occurs else "-" for figure in (score.precision, score.recall, score.f1)
+    )
+    bar = f'<span><i><b style="width:{100 * score.f1:.1f}%"></b></i>{f1}</span>'
+    return (
+        f"<tr><td>{_name(name, 44)}{badge}</td><td>{precision}</td><td>{recall}</td>"
+        f'<td class="bar">{bar}</td><td>{score.support:,}</td><td>{score.predicted:,}</td></tr>'
+    )
+
+
+def _mistakes(report: EvaluationReport, names: LabelNames) -> str:
+    if not report.confusions:
+        return "<section><h2>Mistakes</h2><p>None: every text was right.</p></section>"
+    shown = report.confusions[:CONFUSIONS_ON_PAGE]
+    hidden = len(report.confusions) - len(shown)
+    more = f" {counted(hidden, 'rarer pair')} of labels not shown." if hidden else ""
+    items = "".join(_mistake(each, names) for each in shown)
+    return (
+        f'<section><h2>Mistakes</h2><p class="quiet">True label &rarr; predicted label, the most frequent '
+        f'first, with examples.{more}</p><ol class="mistakes">{items}</ol></section>'
+    )
+
+
+def _mistake(each: Confusion, names: LabelNames) -> str:
+    true, predicted = (_name(names[label], 48) for label in (each.true, each.predicted))
+    examples = "".join(
+        f'<div><span class="quiet">row {example.row}:</span> '
+        f'<q dir="auto">{escape(shorten(example.text, 220))}</q></div>'
+        for example in each.examples
+    )
+    return (
+        f'<li><span class="count">{each.count:,}</span><span class="pair">{true} &rarr; {predicted}</span>'
+        f"{examples}</li>"
+    )
+
+
+def _name(name: str, width: int) -> str:
+    """The name of a label, shortened if need be, with the full name in a tooltip."""
+    short = shorten_name(name, width)
+    if short == name:
+        return escape(name)
+    return f'<span title="{escape(name)}">{escape(short)}</span>'

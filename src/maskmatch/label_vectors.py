@@ -1,0 +1,136 @@
+"""Where label vectors come from, and keeping them so that each is computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from maskmatch.labels import LabelSet
+
+
+@dataclass(frozen=True)
+class LabelLayout:
+    """How the texts of all labels, laid out flat, belong to labels.
+
+    A label may be read in several phrases, and labels may differ in how many they have: ``table`` says for each label
+    which flat texts are its own, padded with 0 where ``present`` is false.
+    """
+
+    texts: tuple[str, ...]  # (F,), every text of every label
+    table: torch.Tensor  # (K, phrases)
+    present: torch.Tensor  # (K, phrases)
+
+    @classmethod
+    def of(cls, labels: LabelSet) -> LabelLayout:
+        """Lay out the texts of a label set."""
+        texts = [label.texts for label in labels.labels]
+        counts = torch.tensor([len(phrases) for phrases in texts])
+        present = torch.arange(int(counts.max()))[None, :] < counts[:, None]  # (K, phrases)
+        table = torch.zeros(present.shape, dtype=torch.long)
+        table[present] = torch.arange(int(counts.sum()))
+        return cls(tuple(text for phrases in texts for text in phrases), table, present)
+
+    def arrange(self, flat: torch.Tensor) -> torch.Tensor:
+        """Flat vectors (F, masks, dim) as (K, phrases, masks, dim)."""
+        if self.table.shape[1] == 1:  # one text a label: the order is already right, and nothing is copied
+            return flat[:, None]
+        return flat[self.table.to(flat.device)]
+
+
+class LabelVectorStore:
+    """Keeps the vectors of label texts for one state of the weights and one way of reading them.
+
+    Asking again encodes only the texts that are not there yet; asking with other weights or another key starts
+    afresh.
+    """
+
+    def __init__(self) -> None:
+        self._key: tuple[int, str] | None = None
+        self._texts: tuple[str, ...] = ()
+        self._vectors: torch.Tensor | None = None
+
+    def look_up(
+        self,
+        texts: Sequence[str],
+        *,
+        weights: int,
+        key: str,
+        encode: Callable[[Sequence[str]], torch.Tensor],
+    ) -> torch.Tensor:
+        """The vectors of label texts, (F, masks, dim).
+
+        Args:
+            texts: The label texts.
+            weights: Which state of the weights: any number that changes with them.
+            key: What else the vectors hang on: the label prompt, and where it is read.
+            encode: Computes vectors for the texts that are missing.
+        """
+        texts = tuple(texts)
+        if self._key != (weights, key) or self._vectors is None:
+            self.keep(texts, encode(texts), weights=weights, key=key)
+        elif texts != self._texts:
+            known = {text: place for place, text in enumerate(self._texts)}
+            missing = [text for text in dict.fromkeys(texts) if text not in known]
+            vectors = self._vectors
+            if missing:
+                known |= {text: len(vectors) + place for place, text in enumerate(missing)}
+                vectors = torch.cat([vectors, encode(missing).to(vectors)])
+            places = torch.tensor([known[text] for text in texts], device=vectors.device)
+            self.keep(texts, vectors[places], weights=weights, key=key)
+        assert self._vectors is not None
+        return self._vectors
+
+    def keep(self, texts: Sequence[str], vectors: torch.Tensor, *, weights: int, key: str) -> None:
+        """Take in vectors that were computed elsewhere, for instance read from a saved model."""
+        self._key, self._texts, self._vectors = (weights, key), tuple(texts), vectors
+
+
+class LabelMatrix(nn.Module):
+    """A learned vector per label: a classification head without a bias."""
+
+    def __init__(self, labels: int, dimension: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(labels, dimension))
+        nn.init.normal_(self.weight, std=0.02)
+
+    def forward(self) -> torch.Tensor:
+        """The vectors, (K, 1, 1, dim)."""
+        return self.weight[:, None, None]
+
+    def load(self, vectors: torch.Tensor) -> None:
+        """Take in the vectors (K, 1, dim) of a saved model."""
+        self.weight = nn.Parameter(vectors.flatten(1).to(self.weight))
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Keep only these rows, in this order."""
+        self.weight = nn.Parameter(self.weight.detach()[list(rows)])
+
+
+def verbalizer_vectors(embeddings: nn.Embedding, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
+    """The vector of each label text as the mean of its words' embeddings: (F, 1, dim)."""
+    lengths = torch.tensor([len(ids) for ids in token_ids], device=embeddings.weight.device)
+    flat = torch.tensor([id_ for ids in token_ids for id_ in ids], device=embeddings.weight.device)
+    rows = torch.repeat_interleave(torch.arange(len(token_ids), device=flat.device), lengths)
+    words = embeddings.weight[flat]  # (tokens, dim)
+    totals = torch.zeros(len(token_ids), words.shape[1], device=flat.device).index_add(0, rows, words)
+    return (totals / lengths[:, None])[:, None]
+
+
+class Transform(nn.Module):
+    """The head of a masked language model without its decoder: from the state at a mask to the space of words."""
+
+    def __init__(self, dimension: int, out: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(dimension, out)
+        self.norm = nn.LayerNorm(out)
+        if dimension == out:  # begin near the state itself: the head is trained from little data
+            nn.init.eye_(self.dense.weight)
+            nn.init.zeros_(self.dense.bias)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """(n, masks, dim) → (n, masks, out)."""
+        transformed: torch.Tensor = self.norm(torch.nn.functional.gelu(self.dense(states)))
+        return transformed

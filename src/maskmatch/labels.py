@@ -1,0 +1,247 @@
+"""Labels are words: their names, what they mean, and the ids that the user knows them by."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+from maskmatch.errors import MaskMatchError
+
+PREFIXES = {"per": "person", "org": "organization", "loc": "location", "gpe": "place", "misc": "miscellaneous"}
+"""Type prefixes of relation and entity names (``per:city_of_birth``), spelled out. Only whole tokens are replaced."""
+
+
+def readable(name: str) -> str:
+    """Make words of a machine name; a name that already holds a blank is left as it is.
+
+    >>> readable("card_payment_fee")
+    'card payment fee'
+    >>> readable("per:city_of_birth"), readable("org:founded_by")
+    ('person city of birth', 'organization founded by')
+    >>> readable("PlayMusic"), readable("HTTPServerError"), readable("comp.sys.mac.hardware")
+    ('play music', 'HTTP server error', 'comp sys mac hardware')
+    >>> readable("property"), readable("iPhone"), readable("e-mail"), readable("v2.0")
+    ('property', 'iPhone', 'e-mail', 'v2.0')
+    """
+    name = " ".join(name.split())
+    if " " in name or not name:
+        return name
+    prefix, colon, rest = name.partition(":")
+    if colon and rest and prefix.lower() in PREFIXES:
+        name = f"{PREFIXES[prefix.lower()]} {rest}"
+    pieces = re.split(r"[_:/\s]+|(?<=[^\W\d])\.(?=[^\W\d])", name)
+    words = [word for piece in pieces if piece for word in _split_camel_case(piece)]
+    if len(words) > 1 and name.isupper():  # CARD_LOST is a constant's name, not a row of acronyms
+        words = [word.lower() for word in words]
+    return " ".join(words) or name
+
+
+def _split_camel_case(word: str) -> list[str]:
+    """``PlayMusic`` → play, music; acronyms stay whole, and ``iPhone`` is one word."""
+    if re.match(r"[a-z][A-Z]", word) or not re.search(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}", word):
+        return [word]
+    parts = re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^A-Z]+|[A-Z]+", word)
+    return [part if len(part) > 1 and part.isupper() else part.lower() for part in parts]
+
+
+@dataclass(frozen=True)
+class Label:
+    """A label: the id that the user knows it by, and the words that stand for it.
+
+    Args:
+        id: What ``predict`` gives back; any hashable, usually the name itself.
+        name: The words. Left out, they are made of the id: ``card_payment_fee`` reads "card payment fee".
+        description: What the label means, in words; it is read together with the name.
+        phrases: Other names for the same label; each is read as a name of its own, beside the first.
+    """
+
+    id: Hashable
+    name: str = ""
+    description: str = ""
+    phrases: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        id_ = self.id.item() if type(self.id).__module__ == "numpy" else self.id  # type: ignore[attr-defined]
+        if id_ is None or (isinstance(id_, float) and math.isnan(id_)):
+            raise MaskMatchError("A label is missing (None or NaN); every label needs a name.")
+        if not isinstance(id_, Hashable):
+            raise MaskMatchError(f"The label {id_!r} cannot be an id, because it is not hashable.")
+        name = " ".join(self.name.split()) or readable(str(id_))
+        if not name:
+            raise MaskMatchError(f"The label {id_!r} is blank; every label needs a name.")
+        phrases = (self.phrases,) if isinstance(self.phrases, str) else self.phrases
+        phrases = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
+        if not all(phrases):
+            raise MaskMatchError(f"The label {id_!r} has a blank phrase.")
+        object.__setattr__(self, "id", id_)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "description", " ".join(self.description.split()))
+        object.__setattr__(self, "phrases", tuple(phrase for phrase in phrases if phrase != name))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the encoder reads for this label: its name (with the description, if any), then each phrase."""
+        first = f"{self.name}: {self.description}" if self.description else self.name
+        return (first, *self.phrases)
+
+
+LabelsLike = Any
+"""A LabelSet, a list of ids or Labels, or a mapping: {name: description}, {name: [phrases]}, {id: name}, {id: Label}."""
+
+
+@dataclass(frozen=True)
+class LabelSet(Sequence[Hashable]):
+    """The labels of a classifier, in order. As a sequence it is their ids; ``names`` and ``label`` give the words.
+
+    Blank labels, duplicates, and two labels that read the same are refused.
+
+    >>> labels = LabelSet.of({"card_lost": "the card cannot be found", "refund": ["money back", "reimbursement"]})
+    >>> list(labels), labels.names
+    (['card_lost', 'refund'], ('card lost', 'refund'))
+    >>> labels.label("refund").texts
+    ('refund', 'money back', 'reimbursement')
+    """
+
+    labels: tuple[Label, ...]
+    _positions: dict[Hashable, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            raise MaskMatchError("There are no labels; give at least one name.")
+        positions: dict[Hashable, int] = {}
+        by_name: dict[str, Label] = {}
+        for position, label in enumerate(self.labels):
+            if label.id in positions:
+                raise MaskMatchError(f"The label {label.id!r} is there twice; every label may be named once.")
+            positions[label.id] = position
+            twin = by_name.setdefault(label.name.casefold(), label)
+            if twin is not label:
+                raise MaskMatchError(
+                    f"The labels {twin.id!r} and {label.id!r} both read {label.name!r}; give them different names."
+                )
+        object.__setattr__(self, "_positions", positions)
+
+    @classmethod
+    def of(cls, labels: LabelsLike) -> LabelSet:
+        """Make a label set of whatever form the labels come in."""
+        if isinstance(labels, LabelSet):
+            return labels
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise MaskMatchError(
+                f"Labels are a list of names or a mapping from name to description, not {labels!r}."
+            )
+        if isinstance(labels, Mapping):
+            return cls(tuple(_label_of_item(id_, value) for id_, value in labels.items()))
+        return cls(tuple(label if isinstance(label, Label) else Label(label) for label in labels))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The readable names, in order."""
+        return tuple(label.name for label in self.labels)
+
+    def label(self, id: Hashable) -> Label:  # noqa: A002 - it is the field's own name
+        """The label with this id."""
+        return self.labels[self.position(id)]
+
+    def position(self, id: Hashable) -> int:  # noqa: A002
+        """The column of a label in ``predict_proba``."""
+        try:
+            return self._positions[id]
+        except (KeyError, TypeError):
+            shown = ", ".join(repr(known) for known in list(self._positions)[:5])
+            more = ", …" if len(self) > 5 else ""
+            raise MaskMatchError(f"There is no label {id!r}; the labels are {shown}{more}.") from None
+
+    def added(self, labels: LabelsLike) -> LabelSet:
+        """A set with further labels at its end."""
+        return LabelSet((*self.labels, *LabelSet.of(labels).labels))
+
+    def renamed(self, old: Hashable, new: Hashable) -> LabelSet:
+        """A set in which a label has another id and name; its place, description and phrases stay."""
+        changed = new if isinstance(new, Label) else replace(self.label(old), id=new, name="")
+        position = self.position(old)
+        return LabelSet((*self.labels[:position], changed, *self.labels[position + 1 :]))
+
+    def removed(self, ids: Iterable[Hashable]) -> LabelSet:
+        """A set without these labels."""
+        gone = {self.position(id_) for id_ in ([ids] if isinstance(ids, str) else ids)}
+        if len(gone) == len(self):
+            raise MaskMatchError("Every label would be removed; at least one has to stay.")
+        return LabelSet(tuple(label for position, label in enumerate(self.labels) if position not in gone))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._positions)
+
+    def __contains__(self, id: object) -> bool:  # noqa: A002
+        return isinstance(id, Hashable) and id in self._positions
+
+    @overload
+    def __getitem__(self, index: int) -> Hashable: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Hashable]: ...
+    def __getitem__(self, index: int | slice) -> Hashable | list[Hashable]:
+        if isinstance(index, slice):
+            return [label.id for label in self.labels[index]]
+        return self.labels[index].id
+
+
+def _label_of_item(id_: Hashable, value: Any) -> Label:
+    """A label from one item of a mapping: what the value means depends on its kind."""
+    if value is None:
+        return Label(id_)
+    if isinstance(value, Label):
+        return replace(value, id=id_)
+    if isinstance(value, str):
+        # {"refund": "money given back"} explains a name; {3: "refund"} names a number.
+        return Label(id_, description=value) if isinstance(id_, str) else Label(id_, name=value)
+    if isinstance(value, Mapping):
+        unknown = set(value) - {"name", "description", "phrases"}
+        if unknown:
+            raise MaskMatchError(
+                f"The label {id_!r} has {', '.join(sorted(map(str, unknown)))}; "
+                "a label has a name, a description and phrases."
+            )
+        return Label(id_, **{key: tuple(part) if key == "phrases" else part for key, part in value.items()})
+    if isinstance(value, Iterable):
+        return Label(id_, phrases=tuple(value))
+    raise MaskMatchError(f"The label {id_!r} is described by {value!r}; give a description or a list of phrases.")
+
+
+def label_to_json(label: Label) -> dict[str, Any]:
+    """A label as plain JSON, its id included."""
+    data: dict[str, Any] = {"id": _id_to_json(label.id), "name": label.name}
+    if label.description:
+        data["description"] = label.description
+    if label.phrases:
+        data["phrases"] = list(label.phrases)
+    return data
+
+
+def label_from_json(data: Mapping[str, Any]) -> Label:
+    """The label that :func:`label_to_json` wrote."""
+    return Label(
+        _id_from_json(data["id"]), data["name"], data.get("description", ""), tuple(data.get("phrases", ()))
+    )
+
+
+def _id_to_json(id_: Hashable) -> Any:
+    if isinstance(id_, (str, bool, int, float)):
+        return id_
+    if isinstance(id_, tuple):
+        return {"tuple": [_id_to_json(part) for part in id_]}
+    raise MaskMatchError(
+        f"The label id {id_!r} of type {type(id_).__name__} cannot be saved; ids that can be saved are strings, "
+        "numbers, booleans and tuples of these."
+    )
+
+
+def _id_from_json(data: Any) -> Hashable:
+    if isinstance(data, dict):
+        return tuple(_id_from_json(part) for part in data["tuple"])
+    return data  # type: ignore[no-any-return]

@@ -1,0 +1,73 @@
+"""The methods of the field as rows of one table: where the input vector and the label vectors come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.readout import Readout
+from maskmatch.similarity import SimilarityConfig
+
+LabelSource = Literal["prompt", "matrix", "verbalizer"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the table.
+
+    Args:
+        name: The method's name.
+        input_readout: Where the input vector is read.
+        label_source: Where label vectors come from: ``"prompt"``: the encoder reads each label's prompt;
+            ``"matrix"``: a learned vector per label; ``"verbalizer"``: the encoder's word embeddings of the label's
+            words.
+        label_readout: Where a label's vector is read, if the encoder reads its prompt.
+        transform: Whether the input vector goes through a head like that of masked language models.
+        similarity: How the two are compared, unless the user says otherwise.
+    """
+
+    name: str
+    input_readout: Readout
+    label_source: LabelSource
+    label_readout: Readout = "mask"
+    transform: bool = False
+    similarity: SimilarityConfig = SimilarityConfig()
+
+    @property
+    def input_masked(self) -> bool:
+        """Whether the input prompt needs a mask."""
+        return self.input_readout == "mask"
+
+    @property
+    def label_masked(self) -> bool:
+        """Whether the label prompt needs a mask."""
+        return self.label_source == "prompt" and self.label_readout == "mask"
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether label vectors follow from the labels' words, so that labels can be added without training."""
+        return self.label_source != "matrix"
+
+
+DOT = SimilarityConfig(kind="dot", temperature=1.0)
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method("fine-tuning", "cls", "matrix", similarity=DOT),
+        Method("soft-prompt", "mask", "matrix", similarity=DOT),
+        Method("prompt-tuning", "mask", "verbalizer", transform=True, similarity=DOT),
+        Method("semantic-matching", "mean", "prompt", label_readout="mean"),
+        Method("mask-matching", "mask", "prompt"),
+    )
+}
+
+
+def find_method(method: str | Method) -> Method:
+    """A method by its name; a Method of the user's own is taken as it is."""
+    if isinstance(method, Method):
+        return method
+    if method not in METHODS:
+        raise MaskMatchError(f"There is no method {method!r}; choose one of {', '.join(METHODS)}.")
+    return METHODS[method]

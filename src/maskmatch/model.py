@@ -1,0 +1,119 @@
+"""The one model: an input vector, K label vectors, a similarity.
+
+    text  → input prompt → encoder → read-out → input vector (masks, dim)   ┐
+                                                                            ├ similarity → scores over all labels
+    label → label prompt → the same encoder → read-out → label vector       ┘
+
+Every method is this model; ``methods.py`` says where each method's two kinds of vector come from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from maskmatch.encoder import TokenBatch, hidden_states
+from maskmatch.label_vectors import LabelLayout, LabelMatrix, Transform, verbalizer_vectors
+from maskmatch.methods import Method
+from maskmatch.readout import read_out
+from maskmatch.similarity import Similarity, SimilarityConfig
+
+
+class MatchingModel(nn.Module):
+    """Scores texts with labels.
+
+    Args:
+        encoder: The pretrained encoder.
+        method: Where the vectors come from.
+        similarity: How they are compared.
+        labels: The number of labels.
+        multi_label: Whether a text may have several labels (sigmoids instead of a softmax).
+    """
+
+    def __init__(
+        self, encoder: nn.Module, method: Method, similarity: SimilarityConfig, labels: int, multi_label: bool
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.method = method
+        self.multi_label = multi_label
+        self.similarity = Similarity(similarity, offset=multi_label)
+        dimension = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
+        self.transform = Transform(dimension, self._word_embeddings().embedding_dim) if method.transform else None
+
+    def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
+        """The vectors of texts: (n, masks, dim)."""
+        return self._read_inputs(batch, hidden_states(self.encoder, batch))
+
+    def label_prompt_vectors(self, batch: TokenBatch) -> torch.Tensor:
+        """The vectors of label texts that the encoder reads: (F, masks, dim)."""
+        return self._read_labels(batch, hidden_states(self.encoder, batch))
+
+    def word_vectors(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The vectors of label texts that stand for themselves as words: (F, 1, dim)."""
+        return verbalizer_vectors(self._word_embeddings(), token_ids)
+
+    def forward(
+        self,
+        targets: torch.Tensor,
+        groups: Sequence[TokenBatch],
+        texts: int,
+        layout: LabelLayout,
+        words: Sequence[Sequence[int]] = (),
+    ) -> dict[str, torch.Tensor]:
+        """The loss of a batch of texts over all labels.
+
+        Texts and label prompts come pooled in groups of like length, so that one encoder reads both with little
+        padding: row numbers below ``texts`` are texts, those from there on are label texts; within a group they ascend.
+
+        Args:
+            targets: (texts,) the true labels' positions, or (texts, K) of 0 and 1 with several labels a text
+            groups: Token batches over texts and label texts
+            texts: How many of the rows are texts
+            layout: Which label texts belong to which label
+            words: The token ids of each label text, where labels are words in the embedding table
+        """
+        inputs, flat = self._encode_pooled(groups, texts)  # (texts, masks, dim), (F, masks, dim)
+        if self.matrix is not None:
+            labels = self.matrix()
+        else:
+            labels = layout.arrange(self.word_vectors(words) if flat is None else flat)  # (K, phrases, masks, dim)
+        scores = self.similarity(inputs, labels, layout.present.to(inputs.device))  # (texts, K)
+        if self.multi_label:
+            # Summed over labels: a mean would fade as labels grow in number, while a text keeps its one or two.
+            loss = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none").sum(1).mean()
+        else:
+            loss = cross_entropy(scores, targets)
+        return {"loss": loss, "scores": scores}
+
+    def _encode_pooled(
+        self, groups: Sequence[TokenBatch], texts: int
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        inputs, labels, input_rows, label_rows = [], [], [], []
+        for group in groups:
+            states = hidden_states(self.encoder, group)  # (rows, length, dim)
+            split = int((group.rows < texts).sum())  # rows ascend, so texts come first
+            if split:
+                inputs.append(self._read_inputs(group.part(0, split), states[:split]))
+                input_rows.append(group.rows[:split])
+            if split < len(group.rows):
+                labels.append(self._read_labels(group.part(split, None), states[split:]))
+                label_rows.append(group.rows[split:])
+        ordered_inputs = torch.cat(inputs)[torch.cat(input_rows).argsort()]
+        return ordered_inputs, torch.cat(labels)[torch.cat(label_rows).argsort()] if labels else None
+
+    def _read_inputs(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
+        vectors = read_out(self.method.input_readout, states, batch.attention_mask, batch.mask_positions)
+        return vectors if self.transform is None else self.transform(vectors)
+
+    def _read_labels(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
+        return read_out(self.method.label_readout, states, batch.attention_mask, batch.mask_positions)
+
+    def _word_embeddings(self) -> nn.Embedding:
+        embeddings: nn.Embedding = self.encoder.get_input_embeddings()  # type: ignore[operator]
+        return embeddings
+

@@ -1,0 +1,93 @@
+"""The model card of a saved classifier: labels, prompts, data, figures, cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from huggingface_hub import ModelCardData
+
+LABELS_SHOWN = 50
+
+
+def model_card(data: Mapping[str, Any]) -> str:
+    """A model card from what ``maskmatch.json`` tells about a classifier."""
+    config = data["config"]
+    header = ModelCardData(
+        library_name="maskmatch",
+        pipeline_tag="text-classification",
+        tags=["maskmatch", "mask-matching", config["task"]["name"]],
+    )
+    sections = [
+        f"---\n{header.to_yaml()}\n---",
+        "# Text classifier by label names",
+        f"A classifier of the Python library maskmatch (`pip install maskmatch`) on the encoder `{data['encoder']}`: "
+        f"{config['task']['description']}. Its labels are words, so they can be added, renamed and removed without "
+        "training.",
+        _usage(config),
+        _labels(data["labels"]),
+        _settings(config),
+        _training(data.get("training")),
+        _evaluation(data.get("evaluation")),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _usage(config: Mapping[str, Any]) -> str:
+    fields = config["task"]["fields"]
+    text = '"…"' if len(fields) == 1 else "{" + ", ".join(f'"{field}": "…"' for field in fields) + "}"
+    return (
+        "```python\nfrom maskmatch import MaskMatcher\n\n"
+        'classifier = MaskMatcher.from_pretrained("path/or/hub-id")\n'
+        f"classifier.predict([{text}])\n```"
+    )
+
+
+def _labels(labels: list[Mapping[str, Any]]) -> str:
+    rows = [
+        f"| `{_cell(label['id'])}` | {_cell(label['name'])} | {_cell(label.get('description', ''))} | "
+        f"{_cell('; '.join(label.get('phrases', [])))} |"
+        for label in labels[:LABELS_SHOWN]
+    ]
+    more = f"\n\n… and {len(labels) - LABELS_SHOWN} more." if len(labels) > LABELS_SHOWN else ""
+    head = "| label | reads | description | phrases |\n|---|---|---|---|\n"
+    return f"## {len(labels)} labels\n\n{head}" + "\n".join(rows) + more
+
+
+def _settings(config: Mapping[str, Any]) -> str:
+    similarity = config["similarity"]
+    several = f"several, from a probability of {config['threshold']:.3f} on"
+    return (
+        "## How it reads\n\n"
+        f"- method: {config['method']['name']}\n"
+        f"- input prompt: `{config['prompt']}`\n"
+        f"- label prompt: `{config['label_prompt']}`\n"
+        f"- similarity: {similarity['kind']}, temperature {similarity['temperature']}"
+        f"{' (learned)' if similarity['learn_temperature'] else ''}\n"
+        f"- at most {config['max_length']} tokens a text; longer texts are shortened\n"
+        f"- labels a text: {several if config['multi_label'] else 'one'}"
+    )
+
+
+def _training(training: Mapping[str, Any] | None) -> str:
+    if training is None:
+        return "## Training\n\nNone: the labels are matched as the encoder reads them."
+    settings = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in training["config"].items())
+    dev = training.get("dev")
+    figures = "; on dev: " + ", ".join(f"{name} {value:.4f}" for name, value in dev.items()) if dev else ""
+    return (
+        "## Training\n\n"
+        f"{training['texts']} texts with {training['labels']} labels, {training['steps']} steps in "
+        f"{training['seconds']:.0f} s ({settings}){figures}. {training['cut']} of the texts were shortened."
+    )
+
+
+def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
+    if evaluation is None:
+        return ""
+    rows = "\n".join(f"| {name} | {value} |" for name, value in evaluation.items())
+    return f"## Evaluation\n\n| figure | value |\n|---|---|\n{rows}"
+
+
+def _cell(text: Any) -> str:
+    return str(text).replace("|", "\\|").replace("`", "'")

@@ -1,0 +1,7 @@
+"""From the fields of an example to token ids and mask positions."""
+
+from maskmatch.prompts.fields import FieldText, field_texts
+from maskmatch.prompts.template import FIELDS, Prompt
+from maskmatch.prompts.tokens import PromptTokenizer, TokenizedPrompts
+
+__all__ = ["FIELDS", "FieldText", "Prompt", "PromptTokenizer", "TokenizedPrompts", "field_texts"]

@@ -1,0 +1,306 @@
+"""Prompts as token ids. All truncation lives here: it shortens field texts, never the prompt's words or masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.prompts.fields import FieldText
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from maskmatch.prompts.template import Part, Prompt
+
+SHORTEST_MAX_LENGTH = 8
+FieldTexts = Mapping[str, FieldText]
+
+
+@dataclass(frozen=True)
+class TokenizedPrompts:
+    """Prompts as token ids, with the places of their masks."""
+
+    input_ids: list[NDArray[np.int32]]
+    mask_positions: NDArray[np.int64]  # (n, masks)
+    cut: NDArray[np.bool_]  # (n,): whether a field text had to be shortened to fit
+
+    def __len__(self) -> int:
+        return len(self.input_ids)
+
+    def followed_by(self, other: TokenizedPrompts) -> TokenizedPrompts:
+        """These prompts and others behind them; where the numbers of masks differ, the places are filled with -1."""
+        masks = max(self.mask_positions.shape[1], other.mask_positions.shape[1])
+        positions = [
+            np.pad(part, ((0, 0), (0, masks - part.shape[1])), constant_values=-1)
+            for part in (self.mask_positions, other.mask_positions)
+        ]
+        return TokenizedPrompts(
+            self.input_ids + other.input_ids, np.concatenate(positions), np.concatenate([self.cut, other.cut])
+        )
+
+    def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
+        """Some of the prompts."""
+        rows = np.asarray(rows, dtype=np.int64)
+        return TokenizedPrompts([self.input_ids[row] for row in rows], self.mask_positions[rows], self.cut[rows])
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of tokens of each prompt."""
+        return np.fromiter((len(ids) for ids in self.input_ids), dtype=np.int64, count=len(self.input_ids))
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """Token ids that are the same in every row: a special token, or words of the prompt that stand alone."""
+
+    ids: list[int]
+    is_mask: bool = False
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """Words and fields that are tokenised together, row by row."""
+
+    parts: list[Part]
+
+    def text(self, row: FieldTexts) -> str:
+        return "".join(row[part.text].text if part.kind == "field" else part.text for part in self.parts)
+
+
+@dataclass(frozen=True)
+class _Token:
+    id: int
+    field: int | None = None
+    """Which field of the prompt it belongs to, counted by occurrence; None: the prompt's own, never cut."""
+    spared: bool = False
+
+
+class PromptTokenizer:
+    """Fills prompts and turns them into token ids.
+
+    The words between two masks are tokenised together with the field texts among them, as the tokenizer itself would
+    treat the filled prompt; masks are put in as ids afterwards. So a text that happens to hold ``[MASK]`` or
+    ``<mask>`` never makes a mask, whatever the tokenizer.
+
+    Args:
+        tokenizer: A tokenizer of transformers that is backed by the tokenizers library.
+        max_length: The most tokens that a prompt may have, special tokens included.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
+        _check_tokenizer(tokenizer, max_length)
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self._backend: Any = tokenizer.backend_tokenizer  # type: ignore[attr-defined]
+        self._mask_id = int(tokenizer.mask_token_id)  # type: ignore[arg-type]
+        self._unknown_id = tokenizer.unk_token_id
+        self._special_ids = set(tokenizer.all_special_ids) - {self._unknown_id}
+        self._prefix, self._suffix = self._frame()
+        self._compiled: dict[str, list[_Fixed | _Filled]] = {}
+
+    def __call__(self, prompt: Prompt, rows: Sequence[FieldTexts]) -> TokenizedPrompts:
+        """Tokenise a prompt once for each row of field texts."""
+        segments = self._compile(prompt)
+        columns = [
+            [segment.ids] * len(rows) if isinstance(segment, _Fixed) else self._fill(segment, rows)
+            for segment in segments
+        ]
+        masks = [number for number, segment in enumerate(segments) if getattr(segment, "is_mask", False)]
+        input_ids: list[NDArray[np.int32]] = []
+        positions = np.zeros((len(rows), len(masks)), dtype=np.int64)
+        cut = np.zeros(len(rows), dtype=bool)
+        for number, pieces in enumerate(zip(*columns, strict=True)):
+            lengths = [len(piece) for piece in pieces]
+            if sum(lengths) > self.max_length:
+                cut[number] = True
+                pieces = self._shorten(prompt, segments, rows[number])  # noqa: PLW2901
+                lengths = [len(piece) for piece in pieces]
+            starts = np.cumsum([0, *lengths])
+            positions[number] = starts[masks]
+            flat = (token for piece in pieces for token in piece)
+            input_ids.append(np.fromiter(flat, dtype=np.int32, count=int(starts[-1])))
+        return TokenizedPrompts(input_ids, positions, cut)
+
+    def words(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of bare words as they would stand inside a sentence, without special tokens."""
+        return [ids or [int(self._unknown_id or 0)] for ids in self._encode([f" {text}" for text in texts])]
+
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """The special tokens that this tokenizer puts before and after a text."""
+        encoded = self.tokenizer("a", return_special_tokens_mask=True)
+        ids: list[int] = encoded["input_ids"]
+        special: list[int] = encoded["special_tokens_mask"]
+        if all(special):
+            raise MaskMatchError(f"The tokenizer {type(self.tokenizer).__name__} makes nothing of the text 'a'.")
+        first, last = special.index(0), len(special) - 1 - special[::-1].index(0)
+        return ids[:first], ids[last + 1 :]
+
+    def _compile(self, prompt: Prompt) -> list[_Fixed | _Filled]:
+        """A prompt as segments, made once: what is the same in every row is tokenised here."""
+        if prompt.template not in self._compiled:
+            segments: list[_Fixed | _Filled] = [_Fixed(self._prefix)]
+            for parts in _between_special(self._strip_around_masks(prompt.parts)):
+                kind = parts[0].kind
+                if kind == "mask":
+                    segments.append(_Fixed([self._mask_id], is_mask=True))
+                elif kind == "sep":
+                    segments.append(_Fixed([int(self.tokenizer.sep_token_id)]))  # type: ignore[arg-type]
+                elif any(part.kind == "field" for part in parts):
+                    segments.append(_Filled(parts))
+                else:
+                    segments.append(_Fixed(self._encode([_Filled(parts).text({})])[0]))
+            self._compiled[prompt.template] = [*segments, _Fixed(self._suffix)]
+        return self._compiled[prompt.template]
+
+    def _strip_around_masks(self, parts: Sequence[Part]) -> list[Part]:
+        """Some tokenizers let the mask swallow the blanks beside it; do the same to the prompt's words there."""
+        mask = self.tokenizer.added_tokens_decoder.get(self._mask_id)  # type: ignore[attr-defined]
+        stripped = list(parts)
+        for number, part in enumerate(parts):
+            if part.kind != "words":
+                continue
+            words = part.text
+            if mask and mask.lstrip and number + 1 < len(parts) and parts[number + 1].kind == "mask":
+                words = words.rstrip()
+            if mask and mask.rstrip and number > 0 and parts[number - 1].kind == "mask":
+                words = words.lstrip()
+            stripped[number] = type(part)("words", words)
+        return [part for part in stripped if part.kind != "words" or part.text]
+
+    def _fill(self, segment: _Filled, rows: Sequence[FieldTexts]) -> list[list[int]]:
+        return self._encode([segment.text(row) for row in rows])
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        self._backend.encode_special_tokens = True
+        encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
+        return [self._without_special(encoding.ids) for encoding in encodings]
+
+    def _without_special(self, ids: list[int]) -> list[int]:
+        """Special tokens inside a text become unknown: a SentencePiece vocabulary holds its mask as a word."""
+        if self._special_ids.isdisjoint(ids):
+            return ids
+        harmless = [] if self._unknown_id is None else [self._unknown_id]
+        return [token for id_ in ids for token in (harmless if id_ in self._special_ids else [id_])]
+
+    def _shorten(
+        self, prompt: Prompt, segments: Sequence[_Fixed | _Filled], row: FieldTexts
+    ) -> tuple[list[int], ...]:
+        """The token ids of each segment, with field texts shortened so that all fits."""
+        pieces: list[list[_Token]] = []
+        fields = 0
+        for segment in segments:
+            if isinstance(segment, _Fixed):
+                pieces.append([_Token(id_) for id_ in segment.ids])
+            else:
+                pieces.append(self._trace(segment, row, fields))
+                fields += sum(part.kind == "field" for part in segment.parts)
+        by_field: list[list[_Token]] = [[] for _ in range(fields)]
+        for token in (token for piece in pieces for token in piece):
+            if token.field is not None:
+                by_field[token.field].append(token)
+        own = sum(len(piece) for piece in pieces) - sum(len(tokens) for tokens in by_field)
+        if own >= self.max_length:
+            raise MaskMatchError(
+                f"The prompt {prompt.template!r} alone takes {own} tokens of the {self.max_length} allowed, which leaves "
+                "no room for a text; shorten the prompt or raise max_length."
+            )
+        shares = share_room([len(tokens) for tokens in by_field], self.max_length - own)
+        gone = {
+            id(tokens[place])
+            for tokens, room in zip(by_field, shares, strict=True)
+            for place in order_of_going([token.spared for token in tokens])[: len(tokens) - room]
+        }
+        return tuple([token.id for token in piece if id(token) not in gone] for piece in pieces)
+
+    def _trace(self, segment: _Filled, row: FieldTexts, first_field: int) -> list[_Token]:
+        """The tokens of a segment, each with the field it comes from."""
+        owner: list[int | None] = []  # per character of the text, the field it belongs to
+        spared: list[bool] = []
+        number = first_field
+        for part in segment.parts:
+            value = row[part.text] if part.kind == "field" else FieldText(part.text)
+            owner += [number if part.kind == "field" else None] * len(value.text)
+            in_value = [False] * len(value.text)
+            for start, end in value.spared:
+                in_value[start:end] = [True] * (end - start)
+            spared += in_value
+            number += part.kind == "field"
+        self._backend.encode_special_tokens = True
+        encoding = self._backend.encode(segment.text(row), add_special_tokens=False)
+        tokens: list[_Token] = []
+        for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            owners = set(owner[start : max(end, start + 1)])
+            # A token that reaches from a field into the prompt's own words is the prompt's, so it stays.
+            field = owners.pop() if len(owners) == 1 else None
+            kept_id = self._without_special([id_])
+            tokens += [_Token(kept, field, any(spared[start:end])) for kept in kept_id]
+        return tokens
+
+
+def share_room(lengths: Sequence[int], room: int) -> list[int]:
+    """How many tokens each field keeps: the longest gives first, until all fit into the room.
+
+    >>> share_room([10, 3, 6], 12)
+    [5, 3, 4]
+    """
+    shares = list(lengths)
+    excess = sum(shares) - room
+    if excess <= 0:
+        return shares
+    level = 0  # every field keeps up to this many tokens
+    while sum(min(length, level + 1) for length in lengths) <= room:
+        level += 1
+    shares = [min(length, level) for length in lengths]
+    for number, length in enumerate(lengths):  # what is left over, one token each, to the first that want it
+        if sum(shares) < room and length > level:
+            shares[number] += 1
+    return shares
+
+
+def order_of_going(spared: Sequence[bool]) -> list[int]:
+    """In which order the tokens of a field go when it is cut.
+
+    From the end; but where a span is marked, first what follows the last one, then what precedes the first one, then
+    what lies between, and the marked spans themselves last.
+    """
+    if not any(spared):
+        return list(range(len(spared) - 1, -1, -1))
+    places = [place for place, flag in enumerate(spared) if flag]
+    first, last = places[0], places[-1]
+    after = list(range(len(spared) - 1, last, -1))
+    before = list(range(first))
+    between = [place for place in range(last, first, -1) if not spared[place]]
+    return [*after, *before, *between, *reversed(places)]
+
+
+def _between_special(parts: Sequence[Part]) -> list[list[Part]]:
+    """Parts in runs: each mask and separator on its own, everything between two of them together."""
+    runs: list[list[Part]] = []
+    for part in parts:
+        joins = part.kind in ("words", "field") and runs and runs[-1][-1].kind in ("words", "field")
+        if joins:
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    return runs
+
+
+def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
+    name = type(tokenizer).__name__
+    if not getattr(tokenizer, "is_fast", False):
+        raise MaskMatchError(
+            f"The tokenizer {name} is not backed by the tokenizers library; choose a model with a fast tokenizer."
+        )
+    if tokenizer.mask_token_id is None:
+        raise MaskMatchError(
+            f"The tokenizer {name} has no mask token; choose an encoder that was trained with one, such as BERT, "
+            "RoBERTa, DeBERTa, MPNet or ModernBERT."
+        )
+    if max_length < SHORTEST_MAX_LENGTH:
+        raise MaskMatchError(f"max_length is {max_length}; it has to be at least {SHORTEST_MAX_LENGTH} tokens.")

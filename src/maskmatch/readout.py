@@ -1,0 +1,34 @@
+"""Read-outs: from hidden states to vectors. What is read where is the whole difference between methods."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+Readout = Literal["mask", "cls", "mean", "max"]
+
+
+def read_out(kind: Readout, states: torch.Tensor, attention_mask: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """Read vectors off hidden states.
+
+    Args:
+        kind: ``"mask"``: the state at each mask; ``"cls"``: at the first token; ``"mean"`` and ``"max"``: over all
+            tokens, special ones included, as sentence encoders are trained.
+        states: (n, length, dim)
+        attention_mask: (n, length), 0 where padded
+        masks: (n, masks), the places of the masks
+
+    Returns:
+        (n, masks, dim); one "mask" for the read-outs that need none.
+    """
+    if kind == "mask":
+        rows = torch.arange(len(states), device=states.device)[:, None]  # (n, 1)
+        return states[rows, masks]  # (n, masks, dim)
+    if kind == "cls":
+        return states[:, :1]  # (n, 1, dim)
+    inside = attention_mask[..., None].bool()  # (n, length, 1)
+    if kind == "mean":
+        total = states.masked_fill(~inside, 0.0).sum(dim=1, keepdim=True)  # (n, 1, dim)
+        return total / inside.sum(dim=1, keepdim=True)
+    return states.masked_fill(~inside, float("-inf")).amax(dim=1, keepdim=True)  # (n, 1, dim)

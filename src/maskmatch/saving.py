@@ -1,0 +1,184 @@
+"""Saved classifiers: a folder with the encoder in Hugging Face layout, one JSON file and the label vectors.
+
+    config.json model.safetensors tokenizer.json …   the encoder, as transformers writes it
+    maskmatch.json                                    config, labels, versions, what training did
+    labels.safetensors                                the label vectors
+    head.safetensors                                  what else the method has learned, a temperature for instance
+    README.md                                         the model card
+
+A folder is written whole or not at all. Nothing in it is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+
+from maskmatch.config import MatcherConfig, TrainingSummary
+from maskmatch.encoder import Encoder
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet, label_from_json, label_to_json
+from maskmatch.model_card import model_card
+from maskmatch.whole_folder import recover, whole_folder
+
+FORMAT = 1
+"""Counted up when a folder written by this version could not be read rightly by an older one."""
+
+CONFIG_FILE = "maskmatch.json"
+LABELS_FILE = "labels.safetensors"
+HEAD_FILE = "head.safetensors"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What is saved of a classifier."""
+
+    encoder: Encoder
+    config: MatcherConfig
+    labels: LabelSet
+    label_vectors: torch.Tensor | None  # (F, masks, dim); None when read: they do not belong to these weights
+    label_vector_key: str
+    """What the label vectors hang on besides the weights and the labels' words."""
+    head: Mapping[str, torch.Tensor]
+    """What the method has learned besides encoder and label vectors."""
+    training: TrainingSummary | None = None
+    evaluation: Mapping[str, Any] | None = None
+    """The headline figures of the last evaluation, for the model card."""
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether a folder holds a saved classifier, rather than a bare encoder."""
+    recover(folder)
+    return (folder / CONFIG_FILE).exists()
+
+
+def write_model(model: SavedModel, folder: Path) -> Path:
+    """Write a classifier to a folder. If anything fails on the way, what was there before stays as it was."""
+    if folder.exists() and not (folder.is_dir() and (is_saved(folder) or not any(folder.iterdir()))):
+        raise MaskMatchError(
+            f"{folder} is there already and is no saved classifier; choose another folder, nothing was written."
+        )
+    labels = [label_to_json(label) for label in model.labels.labels]  # refuses ids that cannot be saved
+    with whole_folder(folder, ours=_files(folder)) as scratch:
+        model.encoder.save(scratch)
+        assert model.label_vectors is not None
+        save_file(
+            {"vectors": model.label_vectors.detach().contiguous().cpu()},
+            scratch / LABELS_FILE,
+            metadata={"key": model.label_vector_key, "weights": _fingerprint(scratch)},
+        )
+        if model.head:
+            head = {name: tensor.detach().contiguous().cpu() for name, tensor in model.head.items()}
+            save_file(head, scratch / HEAD_FILE)
+        data: dict[str, Any] = {
+            "format": FORMAT,
+            "versions": {
+                **{name: version(name) for name in ("maskmatch", "torch", "transformers")},
+                "python": platform.python_version(),
+            },
+            "encoder": model.encoder.source,
+            "config": model.config.to_json(),
+            "labels": labels,
+            "training": None if model.training is None else asdict(model.training),
+            "evaluation": None if model.evaluation is None else dict(model.evaluation),
+        }
+        (scratch / "README.md").write_text(model_card(data), encoding="utf-8")
+        data["files"] = sorted([*(path.name for path in scratch.iterdir()), CONFIG_FILE])
+        text = json.dumps(data, ensure_ascii=False, indent=2)
+        (scratch / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
+    return folder
+
+
+def read_model(folder: Path, source: str) -> SavedModel:
+    """Read a classifier from a folder; damage is named in a sentence."""
+    data = _read_config(folder)
+    try:
+        config = MatcherConfig.from_json(data["config"])
+        labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
+        training = TrainingSummary(**data["training"]) if data.get("training") else None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise MaskMatchError(f"{folder / CONFIG_FILE} is damaged: {error!r} does not fit.") from error
+    missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != "README.md"]
+    if missing:
+        raise MaskMatchError(f"The saved classifier {folder} is not whole: {', '.join(missing)} is missing.")
+    vectors, key = _read_vectors(folder, len(labels), config)
+    head = _read_tensors(folder / HEAD_FILE) if (folder / HEAD_FILE).exists() else {}
+    encoder = Encoder.load(folder, source)
+    return SavedModel(encoder, config, labels, vectors, key, head, training, data.get("evaluation"))
+
+
+def push_model(model: SavedModel, repo_id: str, *, private: bool, token: str | None) -> str:
+    """Upload a classifier to the hub."""
+    import tempfile
+
+    from huggingface_hub import HfApi
+
+    api = HfApi(token=token)
+    with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
+        folder = write_model(model, Path(scratch) / "model")
+        api.create_repo(repo_id, private=private, exist_ok=True)
+        commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier")
+    return str(getattr(commit, "commit_url", commit))
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG_FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        found = data["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+    if not isinstance(found, int) or found > FORMAT:
+        raise MaskMatchError(
+            f"{folder} was saved by a newer maskmatch ({data.get('versions', {}).get('maskmatch', 'unknown')}, format "
+            f"{found}); this one reads formats up to {FORMAT}: upgrade with pip install -U maskmatch."
+        )
+    return dict(data)
+
+
+def _read_vectors(folder: Path, labels: int, config: MatcherConfig) -> tuple[torch.Tensor | None, str]:
+    """The label vectors, or None if the weights beside them are not those they were computed with."""
+    path = folder / LABELS_FILE
+    tensors = _read_tensors(path)
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+    vectors = tensors.get("vectors")
+    if vectors is None or vectors.dim() != 3 or len(vectors) < labels:
+        raise MaskMatchError(f"{path} is damaged: it does not hold the vectors of the labels.")
+    belongs = metadata.get("weights") == _fingerprint(folder) or not config.method.reads_labels
+    return (vectors if belongs else None), metadata.get("key", "")
+
+
+def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+
+
+def _fingerprint(folder: Path) -> str:
+    """A digest of the encoder's weights as they lie in the folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        if path.name not in (LABELS_FILE, HEAD_FILE):
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[str]:
+    """The files that an earlier save wrote: everything else in the folder is the user's and stays."""
+    if not (folder / CONFIG_FILE).exists():
+        return []
+    return [str(name) for name in _read_config(folder).get("files", [])]

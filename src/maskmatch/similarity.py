@@ -1,0 +1,112 @@
+"""How well an input vector matches a label vector."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+from torch.nn.functional import normalize
+
+from maskmatch.errors import MaskMatchError
+
+SimilarityKind = Literal["dot", "cosine"]
+PhraseJoin = Literal["mean", "max", "logsumexp"]
+
+
+@dataclass(frozen=True)
+class SimilarityConfig:
+    """The similarity of two vectors, turned into a score.
+
+    Args:
+        kind: ``"dot"``: the raw dot product, as in the paper; ``"cosine"``: the cosine of their angle.
+        temperature: What the similarity is divided by before the softmax.
+        learn_temperature: Whether training adjusts the temperature.
+        phrases: How the scores of a label's several phrases become one.
+    """
+
+    kind: SimilarityKind = "cosine"
+    temperature: float = 0.05
+    learn_temperature: bool = False
+    phrases: PhraseJoin = "mean"
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (
+            ("similarity", self.kind, ("dot", "cosine")),
+            ("join of phrases", self.phrases, ("mean", "max", "logsumexp")),
+        ):
+            if value not in choices:
+                raise MaskMatchError(f"There is no {name} {value!r}; choose one of {', '.join(choices)}.")
+        if not (math.isfinite(self.temperature) and self.temperature > 0):
+            raise MaskMatchError(f"The temperature is {self.temperature}; it has to be above 0.")
+
+    @classmethod
+    def of(cls, similarity: SimilarityKind | SimilarityConfig) -> SimilarityConfig:
+        """A config from a kind alone: the raw dot product is not tempered, the cosine has its usual temperature."""
+        if isinstance(similarity, SimilarityConfig):
+            return similarity
+        return cls(kind=similarity, temperature=1.0 if similarity == "dot" else 0.05)
+
+
+class Similarity(nn.Module):
+    """Scores of texts and labels.
+
+    Args:
+        config: Which similarity.
+        offset: Whether scores are moved by a learned offset, as sigmoids need: unlike a softmax, a sigmoid has to know
+            from which similarity on a label applies.
+    """
+
+    def __init__(self, config: SimilarityConfig, offset: bool = False) -> None:
+        super().__init__()
+        self.config = config
+        # The logarithm keeps a learned temperature positive.
+        log_scale = torch.tensor(-math.log(config.temperature))
+        if config.learn_temperature:
+            self.log_scale = nn.Parameter(log_scale)
+        else:
+            self.register_buffer("log_scale", log_scale)
+        # In units of similarity, so that half the range of a cosine is where a label begins to apply.
+        self.offset = nn.Parameter(torch.tensor(0.5 if config.kind == "cosine" else 0.0)) if offset else None
+
+    def forward(self, inputs: torch.Tensor, labels: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """Score every text with every label.
+
+        Args:
+            inputs: (n, masks, dim)
+            labels: (K, phrases, masks, dim), the same for all texts, or (n, K, phrases, masks, dim)
+            present: (K, phrases), which phrases are there: labels may have different numbers of them
+
+        Returns:
+            (n, K)
+        """
+        inputs, labels = inputs.mean(dim=-2), labels.mean(dim=-2)  # (n, dim), (…, K, phrases, dim)
+        if self.config.kind == "cosine":
+            inputs, labels = normalize(inputs, dim=-1), normalize(labels, dim=-1)
+        if labels.dim() == 3:
+            scores = (inputs @ labels.flatten(0, 1).T).unflatten(-1, labels.shape[:2])  # (n, K, phrases)
+        else:
+            scores = torch.einsum("nd,nkpd->nkp", inputs, labels)
+        if self.offset is not None:
+            scores = scores - self.offset
+        return join_phrases(scores * self.log_scale.exp(), present, self.config.phrases)
+
+    @property
+    def temperature(self) -> float:
+        """The temperature as it is now."""
+        return math.exp(-self.log_scale.item())
+
+
+def join_phrases(scores: torch.Tensor, present: torch.Tensor, join: PhraseJoin) -> torch.Tensor:
+    """One score a label from the scores of its phrases: (n, K, phrases) → (n, K)."""
+    if scores.shape[-1] == 1:
+        return scores.squeeze(-1)
+    if join == "mean":
+        return scores.masked_fill(~present, 0.0).sum(dim=-1) / present.sum(dim=-1)
+    scores = scores.masked_fill(~present, float("-inf"))
+    if join == "max":
+        return scores.amax(dim=-1)
+    # Less the logarithm of their number, so that a label does not gain by having more phrases.
+    return scores.logsumexp(dim=-1) - present.sum(dim=-1).log()

@@ -1,0 +1,83 @@
+"""From the labels of training and test rows to what a model learns and is measured by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import Label, LabelSet
+
+SEVERAL = (list, set, frozenset, np.ndarray)
+"""What holds several labels of one text. A tuple is one label, unless the classifier knows that texts have several."""
+
+
+def has_several(labels: Sequence[Any]) -> bool:
+    """Whether these rows have several labels each."""
+    several = sum(isinstance(label, SEVERAL) for label in labels)
+    if several and several < len(labels):
+        raise MaskMatchError(
+            f"{several} of {len(labels)} rows have a list of labels and the others a single one; give lists in all."
+        )
+    return several > 0
+
+
+def plain_labels(labels: Iterable[Any], multi_label: bool) -> list[Any]:
+    """Label ids as plain Python values, one a row, or a list a row.
+
+    Missing labels are refused with their row number.
+    """
+    plain: list[Any] = []
+    for row, value in enumerate(labels):
+        try:
+            if multi_label:
+                each = value if isinstance(value, (*SEVERAL, tuple)) else [value]
+                plain.append([Label(id_).id for id_ in each])
+            else:
+                plain.append(Label(value).id)
+        except MaskMatchError as error:
+            raise MaskMatchError(f"Row {row}: {error}") from None
+    return plain
+
+
+def labels_in(rows: Sequence[Any], multi_label: bool) -> list[Hashable]:
+    """The distinct labels of some rows, sorted if they can be, so that their order does not hang on the rows'."""
+    distinct = list(dict.fromkeys(id_ for row in rows for id_ in (row if multi_label else [row])))
+    try:
+        return sorted(distinct)  # type: ignore[type-var]
+    except TypeError:  # of mixed kinds
+        return sorted(distinct, key=lambda id_: (type(id_).__name__, str(id_)))
+
+
+def check_trainable(rows: Sequence[Any], labels: LabelSet | None, multi_label: bool) -> None:
+    """Refuse training data that cannot teach: fewer than two labels, or labels that the classifier does not have."""
+    found = labels_in(rows, multi_label)
+    if len(found) < 2:
+        only = f", only {found[0]!r}" if found else ""
+        raise MaskMatchError(f"The training data has fewer than two labels{only}; it takes two to tell apart.")
+    if labels is None:
+        return
+    unknown = [id_ for id_ in found if id_ not in labels]
+    if unknown:
+        counts = Counter(id_ for row in rows for id_ in (row if multi_label else [row]))
+        shown = ", ".join(f"{id_!r} ({counts[id_]} rows)" for id_ in unknown[:3])
+        more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+        raise MaskMatchError(
+            f"The training data has labels that the classifier does not: {shown}{more}; add them with add_labels."
+        )
+
+
+def target_array(rows: Sequence[Any], labels: LabelSet, multi_label: bool) -> NDArray[Any]:
+    """Positions of labels, (n,); or with several a text, a matrix (n, K) of 0 and 1."""
+    if not multi_label:
+        return np.array([labels.position(id_) for id_ in rows], dtype=np.int64)
+    matrix = np.zeros((len(rows), len(labels)), dtype=np.float32)
+    for row, ids in enumerate(rows):
+        for id_ in ids:
+            if id_ in labels:  # a dev row may have one that training never showed
+                matrix[row, labels.position(id_)] = 1.0
+    return matrix

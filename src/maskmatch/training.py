@@ -1,0 +1,265 @@
+"""The one training loop: transformers' Trainer over pooled batches of texts and label prompts."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import Dataset
+from tqdm.auto import tqdm
+from transformers import (
+    EarlyStoppingCallback,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
+
+from maskmatch.config import TrainingConfig, TrainingSummary
+from maskmatch.encoder import length_groups, pad
+from maskmatch.errors import MaskMatchError
+from maskmatch.label_vectors import LabelLayout
+from maskmatch.model import MatchingModel
+from maskmatch.prompts import TokenizedPrompts
+
+EVALUATIONS = 10
+"""How often a run looks at the dev data."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Everything a run needs, tokenised once."""
+
+    texts: TokenizedPrompts
+    targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
+    layout: LabelLayout
+    label_prompts: TokenizedPrompts | None
+    """The label texts in their prompt, where the encoder reads labels."""
+    label_words: Sequence[Sequence[int]]
+    """The label texts' token ids, where labels are words of the embedding table."""
+    pad_id: int
+
+
+def train(
+    model: MatchingModel,
+    data: TrainingData,
+    config: TrainingConfig,
+    evaluate: Callable[[], dict[str, float]] | None = None,
+    callbacks: Sequence[TrainerCallback] = (),
+) -> TrainingSummary:
+    """Train a model in place.
+
+    Args:
+        model: The model.
+        data: The training data.
+        config: How to train.
+        evaluate: Figures on dev data for the weights as they are, with "score" as the one to go by.
+        callbacks: Further callbacks of transformers.
+    """
+    epochs = config.epochs_for(len(data.texts))
+    with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
+        arguments = _arguments(config, len(data.texts), epochs, evaluate is not None, scratch)
+        trainer = MatchTrainer(
+            model=model,
+            args=arguments,
+            train_dataset=_RowNumbers(len(data.texts)),
+            data_collator=PooledBatches(data),
+            callbacks=[*callbacks, TrainingProgress()],
+            head_rate=config.head_rate,
+            evaluate_on_dev=evaluate,
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(ProgressCallback)
+        if evaluate is not None and config.patience is not None:
+            trainer.add_callback(EarlyStoppingCallback(config.patience))
+        started = time.perf_counter()
+        result = trainer.train(resume_from_checkpoint=_last_checkpoint(config))
+        seconds = time.perf_counter() - started
+    model.eval()
+    return TrainingSummary(
+        texts=len(data.texts),
+        labels=len(data.layout.table),
+        steps=trainer.state.global_step,
+        epochs=round(float(trainer.state.epoch or 0), 2),
+        seconds=round(seconds, 2),
+        loss=float(result.training_loss),
+        cut=int(data.texts.cut.sum()),
+        dev=evaluate() if evaluate is not None else None,
+        config={
+            "epochs": epochs,
+            "learning_rate": config.learning_rate,
+            "batch_size": config.batch_size,
+            "seed": config.seed,
+        },
+    )
+
+
+class PooledBatches:
+    """Makes batches: texts and label prompts together, in groups of like length, so that little is padded."""
+
+    def __init__(self, data: TrainingData) -> None:
+        self.data = data
+        self._targets = torch.from_numpy(data.targets)
+
+    def __call__(self, rows: Sequence[int]) -> dict[str, Any]:
+        """A batch for :meth:`MatchingModel.forward`."""
+        pooled = self.data.texts.select(rows)
+        if self.data.label_prompts is not None:
+            pooled = pooled.followed_by(self.data.label_prompts)
+        return {
+            "targets": self._targets[list(rows)],
+            "groups": [
+                pad(pooled, np.sort(group), self.data.pad_id) for group in length_groups(pooled.lengths)
+            ],
+            "texts": len(rows),
+            "layout": self.data.layout,
+            "words": self.data.label_words,
+        }
+
+
+class MatchTrainer(Trainer):
+    """transformers' Trainer, with a faster rate for what is not pretrained, and dev data read by the one prediction
+    path instead of a second one.
+    """  # noqa: D205
+
+    def __init__(
+        self, *, head_rate: float, evaluate_on_dev: Callable[[], dict[str, float]] | None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self._head_rate = head_rate
+        self._evaluate_on_dev = evaluate_on_dev
+
+    def create_optimizer(self, model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
+        """Parameters in three groups: the encoder with and without weight decay, and the rest at its own rate."""
+        if self.optimizer is None:
+            trained = model or self.model
+            decayed = set(self.get_decay_parameter_names(trained))
+            rate = self.args.learning_rate
+            groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
+            for name, parameter in trained.named_parameters():
+                if parameter.requires_grad:
+                    pretrained = name.removeprefix("module.").startswith("encoder.")
+                    groups.setdefault((pretrained, name in decayed), []).append(parameter)
+            optimizer_class, options = self.get_optimizer_cls_and_kwargs(self.args, trained)
+            options.pop("lr", None)
+            self.optimizer = optimizer_class(
+                [
+                    {
+                        "params": parameters,
+                        "lr": rate if pretrained else rate * self._head_rate,
+                        "weight_decay": self.args.weight_decay if decay else 0.0,
+                    }
+                    for (pretrained, decay), parameters in groups.items()
+                ],
+                lr=rate,
+                **options,
+            )
+        return self.optimizer
+
+    def evaluate(self, *args: Any, metric_key_prefix: str = "eval", **options: Any) -> dict[str, float]:
+        """Figures on the dev data."""
+        assert self._evaluate_on_dev is not None
+        metrics = {f"{metric_key_prefix}_{name}": value for name, value in self._evaluate_on_dev().items()}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        return metrics
+
+
+class TrainingProgress(TrainerCallback):
+    """A progress bar on standard error, once training has taken two seconds."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        """Open the bar."""
+        if state.is_world_process_zero:
+            self._bar = tqdm(total=state.max_steps, desc="training", unit="step", delay=2, leave=False)
+            self._bar.update(state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        """Move it on."""
+        if self._bar is not None:
+            self._bar.update(state.global_step - self._bar.n)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **options: Any) -> None:
+        """Show the newest figures."""
+        if self._bar is not None and logs:
+            shown = {name: logs[name] for name in ("loss", "eval_score") if name in logs}
+            self._bar.set_postfix(shown, refresh=False)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        """Close it."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _RowNumbers(Dataset[int]):
+    """The rows of the training data by number: what they hold is tokenised already."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, row: int) -> int:
+        return row
+
+
+def _arguments(
+    config: TrainingConfig, texts: int, epochs: float, has_dev: bool, scratch: str
+) -> TrainingArguments:
+    steps = math.ceil(math.ceil(texts / config.batch_size) * epochs)
+    look = max(1, math.ceil(steps / EVALUATIONS))
+    keeps = has_dev or config.checkpoints is not None
+    defaults: dict[str, Any] = {
+        "output_dir": str(config.checkpoints or scratch),
+        "num_train_epochs": epochs,
+        "learning_rate": config.learning_rate,
+        "per_device_train_batch_size": config.batch_size,
+        "weight_decay": config.weight_decay,
+        "warmup_steps": 0.1,
+        "lr_scheduler_type": "linear",
+        "seed": config.seed,
+        "data_seed": config.seed,
+        "logging_steps": look,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "eval_strategy": "steps" if has_dev else "no",
+        "eval_steps": look,
+        "save_strategy": "steps" if keeps else "no",
+        "save_steps": look,
+        "save_total_limit": 2,
+        "save_only_model": config.checkpoints is None,
+        "load_best_model_at_end": has_dev,
+        "metric_for_best_model": "eval_score" if has_dev else None,
+        "greater_is_better": True if has_dev else None,
+    }
+    try:
+        return TrainingArguments(**{**defaults, **config.arguments})
+    except (TypeError, ValueError) as error:
+        raise MaskMatchError(f"The training arguments do not fit: {error}") from error
+
+
+def _last_checkpoint(config: TrainingConfig) -> str | None:
+    if not config.resume:
+        return None
+    from transformers.trainer_utils import get_last_checkpoint
+
+    folder = Path(str(config.checkpoints))
+    checkpoint = get_last_checkpoint(str(folder)) if folder.is_dir() else None
+    if checkpoint is None:
+        raise MaskMatchError(f"There is no checkpoint in {folder} to resume from.")
+    return str(checkpoint)
