@@ -62,12 +62,17 @@ def is_saved(folder: Path) -> bool:
     return (folder / CONFIG_FILE).exists()
 
 
-def write_model(model: SavedModel, folder: Path) -> Path:
-    """Write a classifier to a folder. If anything fails on the way, what was there before stays as it was."""
+def check_target(folder: Path) -> None:
+    """Refuse to write over anything but a saved classifier or an empty folder."""
     if folder.exists() and not (folder.is_dir() and (is_saved(folder) or not any(folder.iterdir()))):
         raise MaskMatchError(
             f"{folder} is there already and is no saved classifier; choose another folder, nothing was written."
         )
+
+
+def write_model(model: SavedModel, folder: Path) -> Path:
+    """Write a classifier to a folder. If anything fails on the way, what was there before stays as it was."""
+    check_target(folder)
     labels = [label_to_json(label) for label in model.labels.labels]  # refuses ids that cannot be saved
     with whole_folder(folder, ours=_files(folder)) as scratch:
         model.encoder.save(scratch)

@@ -1,0 +1,70 @@
+"""The command line: ``maskmatch``. One file a command; nothing heavy is imported before a command needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from maskmatch import __version__
+from maskmatch.cli.classify import classify
+from maskmatch.cli.demo import demo
+from maskmatch.cli.evaluate import evaluate
+from maskmatch.cli.labels import labels_app
+from maskmatch.cli.predict import predict
+from maskmatch.cli.tasks import tasks
+from maskmatch.cli.train import train
+from maskmatch.errors import MaskMatchError
+
+app = typer.Typer(
+    help="Classify texts by the names of labels.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(classify)
+app.command()(train)
+app.command()(predict)
+app.command()(evaluate)
+app.add_typer(labels_app, name="labels")
+app.command()(tasks)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"maskmatch {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Classify texts by the names of labels: no classification head, labels stay words that you can edit."""
+
+
+def main() -> None:
+    """Run the command line: 0 is success, 1 a failure told in one sentence, 2 a wrong usage."""
+    try:
+        app()
+    except MaskMatchError as error:
+        _fail(str(error))
+    except BrokenPipeError:
+        # The reader of our output has gone, as in `… | head`; keep Python from complaining once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        _fail("Interrupted.", code=130)
+
+
+def _fail(message: str, code: int = 1) -> None:
+    sys.stderr.write(f"maskmatch: {message}\n")
+    sys.exit(code)

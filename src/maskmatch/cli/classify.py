@@ -1,0 +1,47 @@
+"""``maskmatch classify``: zero-shot, with nothing but label names."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from maskmatch.cli import options
+from maskmatch.cli.predict import print_predictions
+
+
+def classify(
+    labels: Annotated[str, typer.Option(help="Label names with commas between them, or a file of labels.")],
+    file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
+    task: options.TaskName = "topic",
+    prompt: options.InputPrompt = None,
+    label_prompt: options.LabelPrompt = None,
+    method: Annotated[str, typer.Option(help="mask-matching, or semantic-matching to compare.")] = "mask-matching",
+    model: options.ModelName = None,
+    max_length: options.MaxLength = None,
+    top_k: options.TopK = 3,
+    batch_size: options.BatchSize = 64,
+    text_field: options.TextField = None,
+    field: options.Field = None,
+    encoding: options.Encoding = "utf-8",
+    format: options.Format = None,  # noqa: A002
+    skip_bad_rows: options.SkipBadRows = False,
+    json: options.AsJson = False,  # noqa: ARG001 - the output is JSON lines anyway
+) -> None:
+    """Classify texts by label names alone, nothing trained; prints one JSON object a line."""
+    from maskmatch import MaskMatcher
+    from maskmatch.label_files import load_labels
+
+    reading = options.reading_options(text_field, None, field, encoding, format, skip_bad_rows)
+    matcher = MaskMatcher.from_pretrained(
+        model,
+        labels=load_labels(labels),
+        task=task,
+        prompt=prompt,
+        label_prompt=label_prompt,
+        method=method,
+        max_length=max_length,
+    )
+    chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
+    print_predictions(matcher, chunks, top_k, batch_size)

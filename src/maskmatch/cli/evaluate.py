@@ -1,0 +1,41 @@
+"""``maskmatch evaluate``: measure a classifier on labelled rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskmatch.cli import options
+
+
+def evaluate(
+    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
+    test: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt.")
+    ] = None,
+    batch_size: options.BatchSize = 64,
+    text_field: options.TextField = None,
+    label_field: options.LabelField = None,
+    field: options.Field = None,
+    encoding: options.Encoding = "utf-8",
+    format: options.Format = None,  # noqa: A002
+    skip_bad_rows: options.SkipBadRows = False,
+    json: options.AsJson = False,
+) -> None:
+    """Measure a classifier: accuracy, F1, calibration, a table of labels, the worst confusions."""
+    from maskmatch import MaskMatcher
+
+    reading = options.reading_options(text_field, label_field, field, encoding, format, skip_bad_rows)
+    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder))
+    rows = options.load_rows(test, matcher.config.prompt.fields, reading)
+    report = matcher.evaluate(rows.texts, options.as_label_ids(rows.labels or [], matcher), batch_size=batch_size)
+    if output is not None:
+        report.save(output)
+        options.tell(f"report saved in {output}")
+    if json:
+        options.print_json(report.to_dict())
+    else:
+        typer.echo(str(report))

@@ -1,0 +1,90 @@
+"""``maskmatch labels``: look at and edit the labels of a saved classifier."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maskmatch.cli import options
+
+if TYPE_CHECKING:
+    from maskmatch.classifier import MaskMatcher
+
+labels_app = typer.Typer(help="Look at and edit the labels of a saved classifier.", no_args_is_help=True)
+
+Folder = Annotated[str, typer.Argument(help="The folder of a saved classifier.")]
+
+
+@labels_app.command()
+def show(folder: Folder, json: options.AsJson = False) -> None:
+    """List the labels and how they read."""
+    _print(_load(folder), json)
+
+
+@labels_app.command()
+def add(
+    folder: Folder,
+    names: Annotated[list[str], typer.Argument(help="The names of the new labels.")],
+    description: Annotated[str | None, typer.Option(help="What the label means (with a single name).")] = None,
+    phrase: Annotated[list[str] | None, typer.Option(help="Another name for it (with a single name).")] = None,
+    json: options.AsJson = False,
+) -> None:
+    """Add labels; they can be predicted at once."""
+    from maskmatch.labels import Label
+
+    if len(names) > 1 and (description or phrase):
+        raise typer.BadParameter("a description or phrase goes with a single name.", param_hint="NAMES")
+    matcher = _load(folder)
+    matcher.add_labels([Label(name, "", description or "", tuple(phrase or ())) for name in names])
+    matcher.save_pretrained(folder)
+    _print(matcher, json)
+
+
+@labels_app.command()
+def rename(
+    folder: Folder,
+    old: Annotated[str, typer.Argument(help="The label as it is.")],
+    new: Annotated[str, typer.Argument(help="Its new name.")],
+    json: options.AsJson = False,
+) -> None:
+    """Give a label another name."""
+    matcher = _load(folder)
+    matcher.rename_label(*options.as_label_ids([old], matcher), new)
+    matcher.save_pretrained(folder)
+    _print(matcher, json)
+
+
+@labels_app.command()
+def remove(
+    folder: Folder,
+    names: Annotated[list[str], typer.Argument(help="The labels to take away.")],
+    json: options.AsJson = False,
+) -> None:
+    """Take labels away."""
+    matcher = _load(folder)
+    matcher.remove_labels(options.as_label_ids(names, matcher))
+    matcher.save_pretrained(folder)
+    _print(matcher, json)
+
+
+def _load(folder: str) -> MaskMatcher:
+    from maskmatch import MaskMatcher
+
+    return MaskMatcher.from_pretrained(options.saved_classifier(folder))
+
+
+def _print(matcher: MaskMatcher, json: bool) -> None:
+    from maskmatch.labels import label_to_json
+
+    assert matcher.labels is not None
+    if json:
+        options.print_json([label_to_json(label) for label in matcher.labels.labels])
+        return
+    options.print_table(
+        ("label", "reads", "description", "phrases"),
+        [
+            (str(label.id), label.name, label.description, "; ".join(label.phrases))
+            for label in matcher.labels.labels
+        ],
+    )

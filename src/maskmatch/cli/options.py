@@ -1,0 +1,162 @@
+"""Options that several commands share, and how results are printed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from maskmatch.classifier import MaskMatcher
+    from maskmatch.data import Examples
+
+
+class FileFormat(str, Enum):
+    """The formats of a file of rows."""
+
+    csv = "csv"
+    tsv = "tsv"
+    json = "json"
+    jsonl = "jsonl"
+    parquet = "parquet"
+    txt = "txt"
+
+
+READING = "Reading rows"
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+TaskName = Annotated[str, typer.Option(help="The task preset; `maskmatch tasks` lists them.")]
+InputPrompt = Annotated[str | None, typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'")]
+LabelPrompt = Annotated[str | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'")]
+ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
+MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
+BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
+TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
+TextField = Annotated[str | None, typer.Option(help="The column of the text.", rich_help_panel=READING)]
+LabelField = Annotated[str | None, typer.Option(help="The column of the label.", rich_help_panel=READING)]
+Field = Annotated[
+    list[str] | None,
+    typer.Option("--field", metavar="FIELD=COLUMN", help="The column of another field.", rich_help_panel=READING),
+]
+Encoding = Annotated[str, typer.Option(help="The encoding of the file.", rich_help_panel=READING)]
+Format = Annotated[
+    FileFormat | None, typer.Option(help="The format, if the file's name does not tell.", rich_help_panel=READING)
+]
+SkipBadRows = Annotated[
+    bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be used.", rich_help_panel=READING)
+]
+
+
+def reading_options(
+    text_field: str | None,
+    label_field: str | None,
+    field: list[str] | None,
+    encoding: str,
+    format: FileFormat | None,  # noqa: A002
+    skip_bad_rows: bool,
+) -> dict[str, Any]:
+    """The options of ``load_examples``, from those of the command line."""
+    named: dict[str, str] = {}
+    for pair in field or []:
+        name, equals, column = pair.partition("=")
+        if not (equals and name and column):
+            raise typer.BadParameter(f"{pair!r} is not FIELD=COLUMN.", param_hint="--field")
+        named[name] = column
+    return {
+        "text_field": text_field,
+        "label_field": label_field,
+        "named": named,
+        "encoding": encoding,
+        "format": None if format is None else format.value,
+        "skip_bad_rows": skip_bad_rows,
+    }
+
+
+def load_rows(source: str | Path, fields: tuple[str, ...], reading: dict[str, Any]) -> Examples:
+    """Labelled rows of a file; what was left out is told on standard error."""
+    from maskmatch.data import load_examples
+
+    examples = load_examples(source, fields, **reading)
+    tell_skipped(examples.skipped, str(source))
+    return examples
+
+
+def text_chunks(
+    file: str | None, text: list[str] | None, fields: tuple[str, ...], reading: dict[str, Any]
+) -> Iterator[Examples]:
+    """The texts to classify, a chunk at a time: from --text, a file, or standard input."""
+    from maskmatch.data import Examples, iter_examples
+
+    if file is not None and text:
+        raise typer.BadParameter("give texts with --text or in a file, not both.", param_hint="FILE")
+    if text:
+        yield Examples(list(text))
+        return
+    if file is None and sys.stdin.isatty():
+        raise typer.BadParameter("give a file, - for standard input, or --text.", param_hint="FILE")
+    for chunk in iter_examples(file or "-", fields, want_label=False, chunk_size=2048, **reading):
+        tell_skipped(chunk.skipped, file or "standard input")
+        yield chunk
+
+
+def tell_skipped(skipped: list[str], source: str) -> None:
+    """Say on standard error which rows were left out."""
+    for reason in skipped[:5]:
+        tell(f"left out: {reason}")
+    if len(skipped) > 5:
+        tell(f"left out: {len(skipped) - 5} more rows of {source}")
+
+
+def tell(message: str) -> None:
+    """A line for the person at the terminal; standard output is for results."""
+    typer.echo(message, err=True)
+
+
+def print_json(data: Any, indent: int | None = 2) -> None:
+    """Print a result as JSON."""
+    typer.echo(json.dumps(data, ensure_ascii=False, indent=indent, default=str))
+
+
+def saved_classifier(folder: str) -> Path | str:
+    """A folder or hub id that should hold a saved classifier."""
+    from maskmatch.saving import is_saved
+
+    path = Path(folder)
+    if path.is_dir() and not is_saved(path):
+        raise MaskMatchError(f"{folder} holds no saved classifier (maskmatch.json is missing).")
+    return folder
+
+
+def as_label_ids(labels: list[Any], matcher: MaskMatcher) -> list[Any]:
+    """Labels read from text as the classifier's own ids: a CSV file writes the label 3 as "3"."""
+    spelled = {str(id_): id_ for id_ in matcher.labels or () if not isinstance(id_, str)}
+    if not spelled:
+        return labels
+    return [
+        [spelled.get(id_, id_) for id_ in label] if isinstance(label, list) else spelled.get(label, label)
+        for label in labels
+    ]
+
+
+def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print a table that fits the terminal; in a pipe, columns are separated by tabs."""
+    if not sys.stdout.isatty():
+        for row in [header, *rows]:
+            typer.echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*header, box=None, header_style="bold", pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)

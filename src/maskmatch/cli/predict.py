@@ -1,0 +1,60 @@
+"""``maskmatch predict``: classify with a trained classifier; also what ``classify`` prints with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maskmatch.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from maskmatch.classifier import MaskMatcher
+    from maskmatch.data import Examples
+
+
+def predict(
+    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
+    file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
+    top_k: options.TopK = 3,
+    batch_size: options.BatchSize = 64,
+    text_field: options.TextField = None,
+    field: options.Field = None,
+    encoding: options.Encoding = "utf-8",
+    format: options.Format = None,  # noqa: A002
+    skip_bad_rows: options.SkipBadRows = False,
+    json: options.AsJson = False,  # noqa: ARG001 - the output is JSON lines anyway
+) -> None:
+    """Classify texts; prints one JSON object a line: label, probability, top_k."""
+    from maskmatch import MaskMatcher
+
+    reading = options.reading_options(text_field, None, field, encoding, format, skip_bad_rows)
+    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder))
+    chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
+    print_predictions(matcher, chunks, top_k, batch_size)
+
+
+def print_predictions(matcher: MaskMatcher, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:
+    """Print predictions as JSON lines, in the order of the texts, a chunk at a time."""
+    row = 0
+    for chunk in chunks:
+        if not chunk.texts:
+            continue
+        if matcher.config.multi_label:
+            lists = matcher.top_k(chunk.texts, len(matcher.labels or ()), batch_size=batch_size)
+        else:
+            lists = matcher.top_k(chunk.texts, top_k, batch_size=batch_size)
+        for pairs in lists:
+            options.print_json({"row": row, **_answer(matcher, pairs, top_k)}, indent=None)
+            row += 1
+
+
+def _answer(matcher: MaskMatcher, pairs: list[Any], top_k: int) -> dict[str, Any]:
+    ranked = [{"label": label, "probability": round(value, 6)} for label, value in pairs]
+    if matcher.config.multi_label:
+        chosen = [label for label, value in pairs if value >= matcher.config.threshold]
+        return {"labels": chosen, "top_k": ranked[:top_k]}
+    return {**ranked[0], "top_k": ranked}

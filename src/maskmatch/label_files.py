@@ -1,0 +1,57 @@
+"""Labels from a file, or from a list on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from maskmatch.data import read_rows
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import Label, LabelSet
+
+COLUMNS = ("label", "name", "description", "phrases")
+PHRASE_MARK = "|"
+"""What stands between phrases in one cell of a CSV file."""
+
+
+def load_labels(source: str | Path) -> LabelSet:
+    """Labels from ``"refund, card lost"`` or from a file.
+
+    A text file has one name a line; a JSON file a list of names or a mapping, as ``LabelSet.of`` takes it; a CSV, TSV
+    or JSONL file has the columns ``label``, and if wanted ``name``, ``description`` and ``phrases`` (with ``|``
+    between them).
+    """
+    path = Path(source)
+    if not path.is_file():
+        if path.suffix and "," not in str(source):
+            raise MaskMatchError(f"There is no label file {source}; give a file, or names with commas between them.")
+        return LabelSet.of([name for part in str(source).split(",") if (name := part.strip())])
+    if path.suffix == ".json":
+        try:
+            return LabelSet.of(json.loads(path.read_text(encoding="utf-8-sig")))
+        except (ValueError, OSError) as error:
+            if isinstance(error, MaskMatchError):
+                raise
+            raise MaskMatchError(f"{path} is not valid JSON: {error}") from error
+    return LabelSet(tuple(_label(row.fields, row.where) for row in read_rows(path)))
+
+
+def _label(fields: dict[str, Any], where: str) -> Label:
+    if set(fields) == {"text"}:  # one name a line
+        return Label(fields["text"].strip())
+    unknown = set(fields) - set(COLUMNS)
+    if "label" not in fields or unknown:
+        raise MaskMatchError(
+            f"{where}: a label file has the columns {', '.join(COLUMNS)}, of which label is needed; "
+            f"this one has {', '.join(fields)}."
+        )
+    phrases = fields.get("phrases") or ()
+    if isinstance(phrases, str):
+        phrases = tuple(phrase for phrase in phrases.split(PHRASE_MARK) if phrase.strip())
+    try:
+        return Label(
+            fields["label"], fields.get("name") or "", fields.get("description") or "", tuple(phrases)
+        )
+    except (MaskMatchError, TypeError, AttributeError) as error:
+        raise MaskMatchError(f"{where}: {error}") from None

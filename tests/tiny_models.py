@@ -1,0 +1,132 @@
+"""Tiny encoders of every tokenizer family, built on the spot: no network, a few milliseconds each."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+FAMILIES = ("bert", "roberta", "modernbert", "albert", "xlm-roberta", "deberta-v3", "mpnet")
+
+CORPUS = [
+    "Where is my refund? I sent the parcel back two weeks ago and it is still pending.",
+    "My card was lost at the station yesterday, please block it at once!",
+    "It is about the exchange rate; this is a question of money.",
+    "The clay model was in a jar wrapped in a newspaper from 1947.",
+    "refund card lost exchange rate topic label means is about it",
+    "Übermäßig café naïve 東京 emoji 🙂 words are here, too.",
+    "[MASK] <mask> [CLS] </s> are only words when a user writes them.",
+    "a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 . , ! ? : ; ' \" @ # * ( ) [ ] < > / -",
+]
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+
+
+@cache
+def _wordpiece(special: tuple[str, ...], unknown: str) -> dict[str, int]:
+    tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.train_from_iterator(
+        CORPUS, trainers.WordPieceTrainer(vocab_size=400, special_tokens=list(special), show_progress=False)
+    )
+    return dict(tokenizer.get_vocab())
+
+
+@cache
+def _byte_level(special: tuple[str, ...]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=500,
+        special_tokens=list(special),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+@cache
+def _unigram(special: tuple[str, ...], unknown: str) -> tuple[tuple[str, float], ...]:
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=300, special_tokens=list(special), unk_token=unknown, show_progress=False
+    )
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    import json
+
+    return tuple((piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"])
+
+
+def tiny_tokenizer(family: str) -> Any:
+    """A tokenizer of the family, as its own class builds it."""
+    if family == "bert":
+        special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+        return transformers.BertTokenizer(vocab=_wordpiece(special, "[UNK]"))
+    if family == "mpnet":
+        return transformers.MPNetTokenizer(vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>"), "[UNK]"))
+    if family == "roberta":
+        import json
+
+        model = json.loads(_byte_level(("<s>", "<pad>", "</s>", "<unk>", "<mask>")).to_str())["model"]
+        merges = [tuple(merge) for merge in model["merges"]]
+        mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
+        return transformers.RobertaTokenizer(vocab=model["vocab"], merges=merges, mask_token=mask)
+    if family == "modernbert":
+        special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+        backend = Tokenizer.from_str(_byte_level(special).to_str())
+        backend.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        )
+        names = dict(zip(("pad", "unk", "cls", "sep"), special[:4], strict=True))
+        return transformers.PreTrainedTokenizerFast(
+            tokenizer_object=backend,
+            mask_token=transformers.AddedToken("[MASK]", lstrip=True, special=True),
+            **{f"{name}_token": token for name, token in names.items()},
+        )
+    if family == "albert":
+        special = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+        mask = transformers.AddedToken("[MASK]", lstrip=True, special=True)
+        return transformers.AlbertTokenizer(vocab=list(_unigram(special, "<unk>")), mask_token=mask)
+    if family == "xlm-roberta":
+        special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+        mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
+        return transformers.XLMRobertaTokenizer(vocab=list(_unigram(special, "<unk>")), mask_token=mask)
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    return transformers.DebertaV2Tokenizer(vocab=list(_unigram(special, "[UNK]")))
+
+
+def tiny_model(family: str, vocabulary: int, pad: int) -> Any:
+    """A randomly initialised encoder of the family; the same weights every time."""
+    sizes: dict[str, Any] = {**SIZES, "vocab_size": vocabulary, "pad_token_id": pad, "max_position_embeddings": 80}
+    classes: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+        "bert": (transformers.BertConfig, transformers.BertModel, {}),
+        "mpnet": (transformers.MPNetConfig, transformers.MPNetModel, {}),
+        "roberta": (transformers.RobertaConfig, transformers.RobertaModel, {}),
+        "xlm-roberta": (transformers.XLMRobertaConfig, transformers.XLMRobertaModel, {}),
+        "albert": (transformers.AlbertConfig, transformers.AlbertModel, {"embedding_size": 8}),
+        "modernbert": (transformers.ModernBertConfig, transformers.ModernBertModel, {"cls_token_id": 2}),
+        "deberta-v3": (
+            transformers.DebertaV2Config,
+            transformers.DebertaV2Model,
+            {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False},
+        ),
+    }
+    config_class, model_class, extra = classes[family]
+    torch.manual_seed(0)
+    return model_class(config_class(**sizes, **extra))
+
+
+def write_tiny_encoder(family: str, folder: Path) -> Path:
+    """A tiny encoder of the family in Hugging Face layout."""
+    tokenizer = tiny_tokenizer(family)
+    tokenizer.model_max_length = 64
+    tiny_model(family, len(tokenizer), tokenizer.pad_token_id).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
