@@ -7,12 +7,18 @@ import os
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from collections.abc import Callable  # noqa: E402
-from pathlib import Path  # noqa: E402
+from functools import cache
+from typing import TYPE_CHECKING
 
-import pytest  # noqa: E402
-import torch  # noqa: E402
-from tiny_models import write_tiny_encoder  # noqa: E402
+import pytest
+import torch
+
+from maskmatch.encoder import Encoder
+from tiny_models import write_tiny_encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 torch.set_num_threads(1)  # tiny models gain nothing from more, and tests run side by side
 
@@ -28,3 +34,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return folders[family]
 
     return get
+
+
+@pytest.fixture(scope="session")
+def encoder(tiny: Callable[[str], Path]) -> Callable[[str], Encoder]:
+    """Gives the tiny encoder of a family, loaded once; for tests that only read."""
+    return cache(lambda family="bert": Encoder.load(tiny(family), family))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FAMILIES = ("bert", "roberta", "modernbert", "albert", "xlm-roberta", "deberta-v3", "mpnet")
 
@@ -20,7 +23,7 @@ CORPUS = [
     "refund card lost exchange rate topic label means is about it",
     "Übermäßig café naïve 東京 emoji 🙂 words are here, too.",
     "[MASK] <mask> [CLS] </s> are only words when a user writes them.",
-    "a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 . , ! ? : ; ' \" @ # * ( ) [ ] < > / -",
+    " ".join("abcdefghijklmnopqrstuvwxyz0123456789.,!?:;'\"@#*()[]<>/-"),
 ]
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 
@@ -59,28 +62,28 @@ def _unigram(special: tuple[str, ...], unknown: str) -> tuple[tuple[str, float],
         vocab_size=300, special_tokens=list(special), unk_token=unknown, show_progress=False
     )
     tokenizer.train_from_iterator(CORPUS, trainer)
-    import json
-
     return tuple((piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"])
 
 
-def tiny_tokenizer(family: str) -> Any:
+def tiny_tokenizer(family: str) -> Any:  # noqa: PLR0911 - one a family
     """A tokenizer of the family, as its own class builds it."""
     if family == "bert":
         special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
         return transformers.BertTokenizer(vocab=_wordpiece(special, "[UNK]"))
     if family == "mpnet":
-        return transformers.MPNetTokenizer(vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>"), "[UNK]"))
+        return transformers.MPNetTokenizer(
+            vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>"), "[UNK]")
+        )
     if family == "roberta":
-        import json
-
         model = json.loads(_byte_level(("<s>", "<pad>", "</s>", "<unk>", "<mask>")).to_str())["model"]
         merges = [tuple(merge) for merge in model["merges"]]
         mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
         return transformers.RobertaTokenizer(vocab=model["vocab"], merges=merges, mask_token=mask)
     if family == "modernbert":
         special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-        backend = Tokenizer.from_str(_byte_level(special).to_str())
+        state = json.loads(_byte_level(special).to_str())
+        state["added_tokens"][4]["lstrip"] = True  # its mask swallows the blank before it
+        backend = Tokenizer.from_str(json.dumps(state))
         backend.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
         )
@@ -104,7 +107,12 @@ def tiny_tokenizer(family: str) -> Any:
 
 def tiny_model(family: str, vocabulary: int, pad: int) -> Any:
     """A randomly initialised encoder of the family; the same weights every time."""
-    sizes: dict[str, Any] = {**SIZES, "vocab_size": vocabulary, "pad_token_id": pad, "max_position_embeddings": 80}
+    sizes: dict[str, Any] = {
+        **SIZES,
+        "vocab_size": vocabulary,
+        "pad_token_id": pad,
+        "max_position_embeddings": 80,
+    }
     classes: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         "bert": (transformers.BertConfig, transformers.BertModel, {}),
         "mpnet": (transformers.MPNetConfig, transformers.MPNetModel, {}),

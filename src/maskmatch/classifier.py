@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from maskmatch.config import MatcherConfig, TrainingConfig
@@ -23,10 +22,14 @@ from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.model import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
-from maskmatch.saving import SavedModel, is_saved, push_model, read_model, write_model
+from maskmatch.saving import HEAD_FILE, SavedModel, is_saved, push_model, read_model, write_model
 from maskmatch.targets import check_trainable, has_several, labels_in, plain_labels, target_array
+from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
     from transformers import TrainerCallback
 
     from maskmatch.config import TrainingSummary
@@ -48,7 +51,7 @@ class MaskMatcher:
         config: Task, prompts, method, similarity.
         labels: The labels, in the order of ``predict_proba``'s columns; None before they are known.
         training_: What the last ``fit`` did.
-        report_: The last evaluation; the model card tells its figures.
+        report_: The last evaluation; the model card tells its figures while the classifier stays as it is.
         cut_: How many texts of the last call were longer than the model reads, and were shortened.
     """
 
@@ -59,6 +62,7 @@ class MaskMatcher:
         self.training_: TrainingSummary | None = None
         self.report_: EvaluationReport | None = None
         self.cut_ = 0
+        self._figures: Mapping[str, Any] | None = None  # of the last evaluation, while they hold
         self._store = LabelVectorStore()
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._model: MatchingModel | None = None
@@ -81,11 +85,11 @@ class MaskMatcher:
         """Load a classifier: a saved one, or a new one on a pretrained encoder.
 
         Args:
-            model: None for the embedded default; the folder of a saved classifier or of an encoder; or the id of
-                either on the hub.
-            labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out when ``fit``
-                follows.
-            task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields and the prompts.
+            model: None for the embedded default; the folder of a saved classifier or of an encoder; or the id
+                of either on the hub.
+            labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out when
+                ``fit`` follows.
+            task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields and prompts.
             prompt: An input prompt instead of the task's.
             label_prompt: A label prompt instead of the task's.
             method: "mask-matching", or one of the methods it is compared with.
@@ -94,6 +98,8 @@ class MaskMatcher:
             multi_label: Whether a text may have several labels. None: as the training data shows.
             device: Where to compute; None: on a GPU if there is one.
         """
+        if model is not None:
+            recover(Path(model).expanduser())
         folder, source = find_model(model)
         options = {
             "task": task,
@@ -104,26 +110,28 @@ class MaskMatcher:
             "multi_label": multi_label,
         }
         if is_saved(folder):
-            matcher = cls._from_saved(read_model(folder, source))
+            saved = read_model(folder, source)
+            _move(saved.encoder, device)
+            matcher = cls._from_saved(saved)
             length = None if max_length is None else matcher.encoder.max_length(max_length)
             matcher._reconfigure(matcher.config.changed(**options, max_length=length))
             if labels is not None:
                 matcher._replace_labels(LabelSet.of(labels))
         else:
             encoder = Encoder.load(folder, source)
+            _move(encoder, device)
             config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))  # type: ignore[arg-type]
             matcher = cls(encoder, config, None if labels is None else LabelSet.of(labels))
-        matcher.encoder.model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))  # type: ignore[arg-type]
         return matcher
 
-    # -- training ------------------------------------------------------------------------------------------------
+    # -- training --------------------------------------------------------------------------------------------
 
     def fit(
         self,
         texts: Any,
         labels: Any = None,
         *,
-        dev: tuple[Any, Any] | None = None,
+        dev: Any = None,
         training: TrainingConfig | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         **options: Any,
@@ -132,44 +140,65 @@ class MaskMatcher:
 
         Args:
             texts: Strings or dicts of fields; or a data frame or a Dataset that holds the labels too.
-            labels: One label a text, or a list of labels a text; with a data frame, the name of its label column.
-            dev: Texts and labels to choose the best weights by (and the threshold, with several labels a text).
+            labels: One label a text, or a list of labels a text; with a data frame, the name of its column.
+            dev: Texts and labels, ``(texts, labels)``, or a data frame that holds both, to choose the best
+                weights by (and the threshold, with several labels a text).
             training: How to train.
             callbacks: Callbacks of transformers' Trainer.
-            **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``batch_size``, ``seed``.
+            **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
         """
+        config = _training_config(training or TrainingConfig(), options)
+        examples = self._examples(texts, labels, want_labels=True)
+        before = self.labels, self.config, self._model
+        try:
+            self._fit(examples, dev, config, callbacks)
+        except MaskMatchError:  # nothing was trained, so nothing is taken from rows that were refused
+            self.labels, self.config, self._model = before
+            raise
+        return self
+
+    def _fit(
+        self, examples: Examples, dev: Any, config: TrainingConfig, callbacks: Sequence[TrainerCallback]
+    ) -> None:
         from transformers import set_seed
 
         from maskmatch.training import train
 
-        config = _training_config(training or TrainingConfig(), options)
-        examples = self._examples(texts, labels, want_labels=True)
         rows = self._take_labels(examples)
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
+        if self.training_ is None:
+            self._model = None  # what an earlier call may have drawn does not follow the seed
         model = self._ready_model()
         data = self._training_data(examples.texts, rows)
         self._report_cut(data.texts)
         evaluate = None
         if dev is not None:
-            dev_examples = self._examples(*dev, want_labels=True)
+            dev_texts, dev_labels = (dev, None) if is_table(dev) else dev
+            dev_examples = self._examples(dev_texts, dev_labels, want_labels=True)
             dev_rows = plain_labels(dev_examples.labels or [], self.config.multi_label)
             prompts = self._tokenize(dev_examples.texts)
 
             def evaluate() -> dict[str, float]:
+                self._store = LabelVectorStore()
                 return self._dev_figures(prompts, dev_rows)
 
-        self.training_ = train(model, data, config, evaluate, callbacks)
+        try:
+            self.training_ = train(model, data, config, evaluate, callbacks)
+        finally:  # a fused optimizer changes weights without counting their versions up
+            self._store = LabelVectorStore()
+        self._figures = None
         if self.config.multi_label and self.training_.dev is not None:
             self._reconfigure(replace(self.config, threshold=self.training_.dev["threshold"]))
-        return self
 
     def _take_labels(self, examples: Examples) -> list[Any]:
-        """The labels of training rows, checked; the classifier takes its label set from them if it has none."""
+        """The labels of training rows, checked; they are the classifier's label set if it has none."""
         assert examples.labels is not None
         several = has_several(examples.labels)
         if several and not self.config.multi_label:
             if self.training_ is not None:
-                raise MaskMatchError("This classifier was trained with one label a text; these rows have several.")
+                raise MaskMatchError(
+                    "This classifier was trained with one label a text; these rows have several."
+                )
             self._reconfigure(replace(self.config, multi_label=True))
         rows = plain_labels(examples.labels, self.config.multi_label)
         check_trainable(rows, self.labels, self.config.multi_label)
@@ -210,7 +239,7 @@ class MaskMatcher:
         micro = multi_label_micro_f1(rows, [[self.labels[place] for place in places] for places in found])
         return {"score": micro, "micro_f1": micro, "threshold": threshold}
 
-    # -- prediction ----------------------------------------------------------------------------------------------
+    # -- prediction ------------------------------------------------------------------------------------------
 
     def predict(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> list[Any]:
         """The best label of each text, as the user gave it; with several labels a text, a list of them."""
@@ -234,10 +263,11 @@ class MaskMatcher:
             matrix[rows] = probabilities.numpy()
         return matrix
 
-    def top_k(self, texts: Any, k: int = 5, *, batch_size: int = BATCH_SIZE) -> list[list[tuple[Hashable, float]]]:
+    def top_k(
+        self, texts: Any, k: int = 5, *, batch_size: int = BATCH_SIZE
+    ) -> list[list[tuple[Hashable, float]]]:
         """The k best labels of each text with their probabilities, best first."""
-        if k < 1:
-            raise MaskMatchError(f"k is {k}; ask for at least one label.")
+        _check_count(k, "k")
         prompts = self._read(texts)
         labels = self._known_labels()
         found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
@@ -248,7 +278,7 @@ class MaskMatcher:
         return found
 
     def evaluate(self, texts: Any, labels: Any = None, *, batch_size: int = BATCH_SIZE) -> EvaluationReport:
-        """Measure the classifier on labelled texts. A label it does not have counts as wrong, and is reported."""
+        """Measure the classifier on labelled texts. A label it does not have counts as wrong."""
         examples = self._examples(texts, labels, want_labels=True)
         assert examples.labels is not None
         multi_label = self.config.multi_label
@@ -279,14 +309,14 @@ class MaskMatcher:
             cut=self.cut_,
             seconds=time.perf_counter() - started,
         )
+        self._figures = _headline(self.report_)
         return self.report_
 
     def _probabilities(
         self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE
     ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """The one prediction path: row numbers and their probabilities (rows, K), in batches of like length."""
-        if batch_size < 1:
-            raise MaskMatchError(f"batch_size is {batch_size}; it has to be at least 1.")
+        """The one prediction path: row numbers and their probabilities (rows, K), batch by batch."""
+        _check_count(batch_size, "batch_size")
         model = self._ready_model()
         was_training = model.training
         model.eval()
@@ -303,20 +333,26 @@ class MaskMatcher:
         model.train(was_training)
 
     def _label_vectors(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The label vectors (K, phrases, masks, dim), computed only where labels, prompt or weights changed."""
+        """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).
+
+        They are computed only where labels, prompt or weights changed.
+        """
         model = self._ready_model()
-        layout = LabelLayout.of(self._known_labels())
-        present = layout.present.to(self._device)
         if model.matrix is not None:
             if self.training_ is None:
                 raise MaskMatchError(
                     f"The method {self.config.method.name} learns its labels: call fit before predicting."
                 )
-            return model.matrix().detach(), present
+            vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
+            return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
+        layout = LabelLayout.of(self._known_labels())
         flat = self._store.look_up(
-            layout.texts, weights=self._weights_version, key=self._label_vector_key, encode=self._encode_labels
+            layout.texts,
+            weights=self._weights_version,
+            key=self._label_vector_key,
+            encode=self._encode_labels,
         )
-        return layout.arrange(flat), present
+        return layout.arrange(flat), layout.present.to(self._device)
 
     def _encode_labels(self, texts: Sequence[str]) -> torch.Tensor:
         """The vectors of label texts, (F, masks, dim)."""
@@ -336,21 +372,21 @@ class MaskMatcher:
         assert vectors is not None
         return vectors
 
-    # -- labels --------------------------------------------------------------------------------------------------
+    # -- labels ----------------------------------------------------------------------------------------------
 
     def add_labels(self, labels: LabelsLike) -> MaskMatcher:
         """Add labels, which can be predicted at once: only the new names are read."""
         if not self.config.method.reads_labels:
             raise MaskMatchError(
-                f"The method {self.config.method.name} learns a vector per label, so a label cannot be added without "
-                "training; mask-matching can."
+                f"The method {self.config.method.name} learns a vector per label, so a label cannot be added "
+                "without training; mask-matching can."
             )
-        self.labels = LabelSet.of(labels) if self.labels is None else self.labels.added(labels)
+        self._set_labels(LabelSet.of(labels) if self.labels is None else self.labels.added(labels))
         return self
 
     def rename_label(self, old: Hashable, new: Hashable) -> MaskMatcher:
         """Give a label another name."""
-        self.labels = self._known_labels().renamed(old, new)
+        self._set_labels(self._known_labels().renamed(old, new))
         return self
 
     def remove_labels(self, labels: Sequence[Hashable]) -> MaskMatcher:
@@ -359,26 +395,31 @@ class MaskMatcher:
         new = old.removed(labels)
         if self._model is not None and self._model.matrix is not None:
             self._model.matrix.select([old.position(id_) for id_ in new])
-        self.labels = new
+        self._set_labels(new)
         return self
 
     def _replace_labels(self, labels: LabelSet) -> None:
         if not self.config.method.reads_labels:
             raise MaskMatchError(
-                f"The method {self.config.method.name} learns a vector per label, so its labels cannot be replaced."
+                f"The method {self.config.method.name} learns a vector per label, so its labels cannot be "
+                "replaced."
             )
+        self._set_labels(labels)
+
+    def _set_labels(self, labels: LabelSet) -> None:
         self.labels = labels
+        self._figures = None
 
     def _known_labels(self) -> LabelSet:
         if self.labels is None:
             raise MaskMatchError("There are no labels yet: give them to from_pretrained, or call fit first.")
         return self.labels
 
-    # -- saving --------------------------------------------------------------------------------------------------
+    # -- saving ----------------------------------------------------------------------------------------------
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """Save the classifier in a folder, whole or not at all."""
-        return write_model(self._saved(), Path(folder))
+        return write_model(self._saved(), Path(folder).expanduser())
 
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
         """Upload the classifier with its model card to the hub; returns the address of the commit."""
@@ -386,45 +427,53 @@ class MaskMatcher:
 
     def _saved(self) -> SavedModel:
         vectors, present = self._label_vectors()  # (K, phrases, masks, dim)
-        state = self._ready_model().state_dict()
         return SavedModel(
             encoder=self.encoder,
             config=self.config,
             labels=self._known_labels(),
             label_vectors=vectors[present],  # (F, masks, dim)
             label_vector_key=self._label_vector_key,
-            head={name: tensor for name, tensor in state.items() if not name.startswith(("encoder.", "matrix."))},
+            head=_head(self._ready_model()),
             training=self.training_,
-            evaluation=None if self.report_ is None else _headline(self.report_),
+            evaluation=self._figures,
         )
 
     @classmethod
     def _from_saved(cls, saved: SavedModel) -> MaskMatcher:
         matcher = cls(saved.encoder, saved.config, saved.labels)
         matcher.training_ = saved.training
+        matcher._figures = saved.evaluation
         model = matcher._ready_model()
+        shapes, expected = (
+            {name: tensor.shape for name, tensor in head.items()} for head in (saved.head, _head(model))
+        )
+        if shapes != expected:
+            raise MaskMatchError(
+                f"{HEAD_FILE} is damaged: it does not hold what the method {saved.config.method.name} learns."
+            )
         model.load_state_dict(dict(saved.head), strict=False)
         if model.matrix is not None and saved.label_vectors is not None:
             model.matrix.load(saved.label_vectors)
         elif saved.label_vectors is not None:
             matcher._store.keep(
                 LabelLayout.of(saved.labels).texts,
-                saved.label_vectors,
+                saved.label_vectors.to(matcher._device),
                 weights=matcher._weights_version,
                 key=saved.label_vector_key,
             )
         return matcher
 
-    # -- the way in ----------------------------------------------------------------------------------------------
+    # -- the way in ------------------------------------------------------------------------------------------
 
     @property
     def _label_vector_key(self) -> str:
         """What label vectors hang on besides the weights and the label's words."""
-        return f"{self.config.method.label_source}/{self.config.method.label_readout}/{self.config.label_prompt}"
+        method, prompt = self.config.method, self.config.label_prompt
+        return f"{method.label_source}/{method.label_readout}/{self.config.max_length}/{prompt}"
 
     @property
     def _weights_version(self) -> int:
-        # Every change in place counts a tensor's version up, so the sum tells whether any weight has changed.
+        # A change in place counts a tensor's version up, so the sum tells whether any was changed by hand.
         return sum(parameter._version for parameter in self._ready_model().parameters())
 
     @property
@@ -433,24 +482,40 @@ class MaskMatcher:
 
     @property
     def _pad_id(self) -> int:
-        return int(self.encoder.tokenizer.pad_token_id or 0)  # type: ignore[arg-type]
+        return int(self.encoder.tokenizer.pad_token_id or 0)
 
     def _ready_model(self) -> MatchingModel:
         if self._model is None:
             config = self.config
             self._model = MatchingModel(
-                self.encoder.model, config.method, config.similarity, len(self._known_labels()), config.multi_label
+                self.encoder.model,
+                config.method,
+                config.similarity,
+                len(self._known_labels()),
+                config.multi_label,
             ).to(self._device)
             self._model.eval()
         return self._model
 
     def _reconfigure(self, config: MatcherConfig) -> None:
-        """Take another config; the model is built anew where it has to be, on the same encoder."""
+        """Take another config; the model is built anew where it has to be, on the same encoder.
+
+        What the method has learned is kept; another method has not been trained yet.
+        """
+        if config == self.config:
+            return
         old, self.config = self.config, config
+        self._figures = None
         if config.max_length != old.max_length:
             self._tokenizer = PromptTokenizer(self.encoder.tokenizer, config.max_length)
-        if (config.method, config.similarity, config.multi_label) != (old.method, old.similarity, old.multi_label):
-            self._model = None
+        if config.method != old.method:
+            self._model = self.training_ = None
+        elif (config.similarity, config.multi_label) != (old.similarity, old.multi_label):
+            learned, self._model = self._model, None
+            if learned is not None:
+                kept = ("matrix.", "transform.")
+                state = {name: value for name, value in learned.state_dict().items() if name.startswith(kept)}
+                self._ready_model().load_state_dict(state, strict=False)
 
     def _examples(self, texts: Any, labels: Any, want_labels: bool) -> Examples:
         """Texts and labels in whatever form they come, as lists of equal length."""
@@ -459,8 +524,10 @@ class MaskMatcher:
             if labels is None or isinstance(labels, str):
                 return load_examples(texts, fields, label_field=labels, want_label=want_labels)
             texts = load_examples(texts, fields, want_label=False).texts
-        if isinstance(texts, (str, dict)):
-            raise MaskMatchError("Texts come as a list, even a single one: [text].")
+        if isinstance(texts, (str, dict)) or not isinstance(texts, Iterable):
+            raise MaskMatchError(
+                f"Texts come as a list, even a single one: [text]; this is a {type(texts).__name__}."
+            )
         texts = list(texts)
         if not texts:
             raise MaskMatchError("There are no texts.")
@@ -468,9 +535,13 @@ class MaskMatcher:
             return Examples(texts, None)
         if labels is None:
             raise MaskMatchError("The labels are missing: give one for each text.")
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
+            raise MaskMatchError(f"Labels come as a list, one for each text, not as {labels!r}.")
         labels = list(labels)
         if len(labels) != len(texts):
-            raise MaskMatchError(f"There are {len(texts)} texts but {len(labels)} labels; each text needs one.")
+            raise MaskMatchError(
+                f"There are {len(texts)} texts but {len(labels)} labels; each text needs one."
+            )
         return Examples(texts, labels)
 
     def _read(self, texts: Any) -> TokenizedPrompts:
@@ -497,6 +568,27 @@ class MaskMatcher:
                 len(prompts),
                 self.config.max_length,
             )
+
+
+def _move(encoder: Encoder, device: str | None) -> None:
+    """Put an encoder where it should compute."""
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        encoder.model.to(device)  # type: ignore[arg-type]
+    except (RuntimeError, AssertionError) as error:  # no such kind of device, or none in this machine
+        reason = str(error).partition("\n")[0]
+        raise MaskMatchError(f"The device {device!r} cannot be used: {reason}") from error
+
+
+def _head(model: MatchingModel) -> dict[str, torch.Tensor]:
+    """What a method learns besides the encoder and a matrix of label vectors."""
+    state = model.state_dict()
+    return {name: tensor for name, tensor in state.items() if not name.startswith(("encoder.", "matrix."))}
+
+
+def _check_count(value: Any, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number of at least 1.")
 
 
 def _headline(report: EvaluationReport) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
@@ -14,8 +13,13 @@ from maskmatch.prompts import Prompt
 from maskmatch.similarity import SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
 LEAST_STEPS = 100
 LEAST_EPOCHS = 3
+WHOLE_NUMBERS = ("batch_size", "seed", "patience")
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,15 @@ class MatcherConfig:
         threshold: float = 0.5,
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
-        task, method = find_task(task or "topic"), find_method(method or "mask-matching")
+        task = find_task("topic" if task is None else task)
+        method = find_method("mask-matching" if method is None else method)
         input_default = task.prompt if method.input_masked else task.bare_prompt
         label_default = task.label_prompt if method.label_masked else "{label}"
         return cls(
             task=task,
-            prompt=Prompt(input_default if prompt is None else prompt, task.fields, masked=method.input_masked),
+            prompt=Prompt(
+                input_default if prompt is None else prompt, task.fields, masked=method.input_masked
+            ),
             label_prompt=Prompt(
                 label_default if label_prompt is None else label_prompt,
                 ("label",),
@@ -68,18 +75,18 @@ class MatcherConfig:
     def changed(self, **changes: Any) -> MatcherConfig:
         """The same config but for what is given and not None; a new task or method brings its own prompts."""
         changes = {name: value for name, value in changes.items() if value is not None}
-        if not changes:
-            return self
+        task = find_task(changes.pop("task", self.task))
+        method = find_method(changes.pop("method", self.method))
         kept: dict[str, Any] = {
-            "task": self.task,
-            "method": self.method,
+            "task": task,
+            "method": method,
             "max_length": self.max_length,
             "multi_label": self.multi_label,
             "threshold": self.threshold,
         }
-        if "task" not in changes and "method" not in changes:
+        if task == self.task and method == self.method:
             kept |= {"prompt": self.prompt.template, "label_prompt": self.label_prompt.template}
-        if "method" not in changes:
+        if method == self.method:
             kept["similarity"] = self.similarity
         return MatcherConfig.make(**{**kept, **changes})
 
@@ -124,11 +131,12 @@ class TrainingConfig:
         batch_size: Texts a step; the labels come on top.
         weight_decay: Weight decay of the encoder's matrices.
         seed: Same seed, same result.
-        patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never early. In both
-            cases the weights that did best on dev are kept.
+        patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
+            early. In both cases the weights that did best on dev are kept.
         checkpoints: A folder for checkpoints, ten a run, to resume from.
         resume: Go on from the last checkpoint in that folder.
-        arguments: Any further ``transformers.TrainingArguments``: loggers, mixed precision, gradient accumulation, …
+        arguments: Any further ``transformers.TrainingArguments``: loggers, mixed precision, gradient
+            accumulation, …
     """
 
     epochs: float | None = None
@@ -143,10 +151,25 @@ class TrainingConfig:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "head_rate", "batch_size", "epochs", "patience"):
+        for name in (
+            "epochs",
+            "learning_rate",
+            "head_rate",
+            "batch_size",
+            "weight_decay",
+            "seed",
+            "patience",
+        ):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise MaskMatchError(f"{name} is {value}; it has to be above 0.")
+            if value is None and name in ("epochs", "patience"):
+                continue
+            kind, number = (Integral, "whole number") if name in WHOLE_NUMBERS else (Real, "number")
+            zero = name in ("weight_decay", "seed")
+            if not isinstance(value, kind) or not 0 <= float(value) < math.inf or (value == 0 and not zero):
+                bound = "from 0 on" if zero else "above 0"
+                raise MaskMatchError(f"{name} is {value!r}; it has to be a {number} {bound}.")
+            if hasattr(value, "item"):  # a number of numpy, which can neither seed nor be saved as JSON
+                object.__setattr__(self, name, value.item())
         if self.resume and self.checkpoints is None:
             raise MaskMatchError("To resume, name the folder of the checkpoints.")
 

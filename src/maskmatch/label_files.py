@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +19,31 @@ PHRASE_MARK = "|"
 def load_labels(source: str | Path) -> LabelSet:
     """Labels from ``"refund, card lost"`` or from a file.
 
-    A text file has one name a line; a JSON file a list of names or a mapping, as ``LabelSet.of`` takes it; a CSV, TSV
-    or JSONL file has the columns ``label``, and if wanted ``name``, ``description`` and ``phrases`` (with ``|``
-    between them).
+    A text file has one name a line; a JSON file a list of names or a mapping, as ``LabelSet.of`` takes it; a
+    CSV, TSV or JSONL file has the columns ``label``, and if wanted ``name``, ``description`` and ``phrases``
+    (with ``|`` between them).
     """
     path = Path(source)
-    if not path.is_file():
+    if not os.path.isfile(path):  # Path.is_file fails where a list of names is too long for a file's name
         if path.suffix and "," not in str(source):
-            raise MaskMatchError(f"There is no label file {source}; give a file, or names with commas between them.")
+            raise MaskMatchError(
+                f"There is no label file {source}; give a file, or names with commas between them."
+            )
         return LabelSet.of([name for part in str(source).split(",") if (name := part.strip())])
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         try:
             return LabelSet.of(json.loads(path.read_text(encoding="utf-8-sig")))
+        except MaskMatchError as error:
+            raise MaskMatchError(f"{path}: {error}") from None
         except (ValueError, OSError) as error:
-            if isinstance(error, MaskMatchError):
-                raise
             raise MaskMatchError(f"{path} is not valid JSON: {error}") from error
     return LabelSet(tuple(_label(row.fields, row.where) for row in read_rows(path)))
 
 
 def _label(fields: dict[str, Any], where: str) -> Label:
     if set(fields) == {"text"}:  # one name a line
-        return Label(fields["text"].strip())
+        name = fields["text"]
+        fields = {"label": name.strip() if isinstance(name, str) else name}
     unknown = set(fields) - set(COLUMNS)
     if "label" not in fields or unknown:
         raise MaskMatchError(
@@ -50,8 +54,6 @@ def _label(fields: dict[str, Any], where: str) -> Label:
     if isinstance(phrases, str):
         phrases = tuple(phrase for phrase in phrases.split(PHRASE_MARK) if phrase.strip())
     try:
-        return Label(
-            fields["label"], fields.get("name") or "", fields.get("description") or "", tuple(phrases)
-        )
-    except (MaskMatchError, TypeError, AttributeError) as error:
+        return Label(fields["label"], fields.get("name") or "", fields.get("description") or "", phrases)
+    except MaskMatchError as error:
         raise MaskMatchError(f"{where}: {error}") from None

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
-from maskmatch.labels import LabelSet
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from maskmatch.labels import LabelSet
 
 
 @dataclass(frozen=True)
 class LabelLayout:
     """How the texts of all labels, laid out flat, belong to labels.
 
-    A label may be read in several phrases, and labels may differ in how many they have: ``table`` says for each label
-    which flat texts are its own, padded with 0 where ``present`` is false.
+    A label may be read in several phrases, and labels may differ in how many they have: ``table`` says for
+    each label which flat texts are its own, padded with 0 where ``present`` is false.
     """
 
     texts: tuple[str, ...]  # (F,), every text of every label
@@ -43,8 +46,8 @@ class LabelLayout:
 class LabelVectorStore:
     """Keeps the vectors of label texts for one state of the weights and one way of reading them.
 
-    Asking again encodes only the texts that are not there yet; asking with other weights or another key starts
-    afresh.
+    Asking again encodes only the texts that are not there yet; asking with other weights or another key
+    starts afresh.
     """
 
     def __init__(self) -> None:
@@ -120,7 +123,7 @@ def verbalizer_vectors(embeddings: nn.Embedding, token_ids: Sequence[Sequence[in
 
 
 class Transform(nn.Module):
-    """The head of a masked language model without its decoder: from the state at a mask to the space of words."""
+    """The head of a masked language model without its decoder: from a state to the space of words."""
 
     def __init__(self, dimension: int, out: int) -> None:
         super().__init__()

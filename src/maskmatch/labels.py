@@ -6,12 +6,23 @@ import math
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import Enum
 from typing import Any, overload
 
 from maskmatch.errors import MaskMatchError
 
-PREFIXES = {"per": "person", "org": "organization", "loc": "location", "gpe": "place", "misc": "miscellaneous"}
-"""Type prefixes of relation and entity names (``per:city_of_birth``), spelled out. Only whole tokens are replaced."""
+PREFIXES = {
+    "per": "person",
+    "org": "organization",
+    "loc": "location",
+    "gpe": "place",
+    "misc": "miscellaneous",
+}
+"""Type prefixes of relation and entity names (``per:city_of_birth``), spelled out, if whole."""
+
+HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""What is left of a character that was cut in two; no tokenizer reads it."""
 
 
 def readable(name: str) -> str:
@@ -64,18 +75,26 @@ class Label:
     phrases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        id_ = self.id.item() if type(self.id).__module__ == "numpy" else self.id  # type: ignore[attr-defined]
-        if id_ is None or (isinstance(id_, float) and math.isnan(id_)):
+        id_ = _plain_id(self.id)
+        if _is_missing(id_):
             raise MaskMatchError("A label is missing (None or NaN); every label needs a name.")
-        if not isinstance(id_, Hashable):
+        if not _is_hashable(id_):
             raise MaskMatchError(f"The label {id_!r} cannot be an id, because it is not hashable.")
-        name = " ".join(self.name.split()) or readable(str(id_))
-        if not name:
+        phrases: tuple[Any, ...] = tuple(_each(self.phrases))
+        for words in (self.name, self.description, *phrases):
+            if not isinstance(words, str):
+                raise MaskMatchError(
+                    f"The label {id_!r} has {words!r} where words belong; name, description and phrases are "
+                    "texts."
+                )
+        name = " ".join(self.name.split()) or _words_of(id_)
+        if not name or (isinstance(id_, str) and not id_.strip()):
             raise MaskMatchError(f"The label {id_!r} is blank; every label needs a name.")
-        phrases = (self.phrases,) if isinstance(self.phrases, str) else self.phrases
         phrases = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
         if not all(phrases):
             raise MaskMatchError(f"The label {id_!r} has a blank phrase.")
+        if HALF_CHARACTER.search(f"{name}{self.description}{''.join(phrases)}"):
+            raise MaskMatchError(f"The label {id_!r} holds half of a character (a lone surrogate).")
         object.__setattr__(self, "id", id_)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "description", " ".join(self.description.split()))
@@ -83,22 +102,61 @@ class Label:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the encoder reads for this label: its name (with the description, if any), then each phrase."""
+        """What the encoder reads for this label: its name (with its description), then each phrase."""
         first = f"{self.name}: {self.description}" if self.description else self.name
         return (first, *self.phrases)
 
 
+def _plain_id(id_: Any) -> Any:
+    """An id as a plain Python value: numbers of numpy and torch become Python's, inside a tuple too."""
+    if type(id_) is tuple:
+        return tuple(_plain_id(part) for part in id_)
+    is_scalar = type(id_).__module__ in ("numpy", "torch") and getattr(id_, "ndim", None) == 0
+    return id_.item() if is_scalar else id_
+
+
+def _is_missing(id_: object) -> bool:
+    """Whether there is no id: None, NaN, or what pandas writes for them."""
+    if id_ is None or type(id_).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(id_, (float, Decimal)) and math.isnan(id_)
+
+
+def _is_hashable(id_: object) -> bool:
+    try:
+        hash(id_)  # a tuple is hashable by its type, but not if it holds a list
+    except TypeError:
+        return False
+    return True
+
+
+def _each(value: Any) -> Iterable[Any]:
+    """The members of a list or another collection; a single word or number is its own only member."""
+    return value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+
+
+def _words_of(id_: Hashable) -> str:
+    """The words that an id reads as, where no name is given."""
+    if isinstance(id_, Enum):
+        return readable(str(id_.name))
+    if isinstance(id_, tuple):
+        return " ".join(_words_of(part) for part in id_)
+    return readable(str(id_))
+
+
 LabelsLike = Any
-"""A LabelSet, a list of ids or Labels, or a mapping: {name: description}, {name: [phrases]}, {id: name}, {id: Label}."""
+"""A LabelSet, a list of ids or Labels, or a mapping:
+{name: description}, {name: [phrases]}, {id: name}, {id: Label}.
+"""
 
 
 @dataclass(frozen=True)
 class LabelSet(Sequence[Hashable]):
-    """The labels of a classifier, in order. As a sequence it is their ids; ``names`` and ``label`` give the words.
+    """The labels of a classifier, in order: a sequence of ids; ``names`` and ``label`` give the words.
 
     Blank labels, duplicates, and two labels that read the same are refused.
 
-    >>> labels = LabelSet.of({"card_lost": "the card cannot be found", "refund": ["money back", "reimbursement"]})
+    >>> labels = LabelSet.of({"card_lost": "it cannot be found", "refund": ["money back", "reimbursement"]})
     >>> list(labels), labels.names
     (['card_lost', 'refund'], ('card lost', 'refund'))
     >>> labels.label("refund").texts
@@ -120,7 +178,8 @@ class LabelSet(Sequence[Hashable]):
             twin = by_name.setdefault(label.name.casefold(), label)
             if twin is not label:
                 raise MaskMatchError(
-                    f"The labels {twin.id!r} and {label.id!r} both read {label.name!r}; give them different names."
+                    f"The labels {twin.id!r} and {label.id!r} both read {label.name!r}; "
+                    "give them different names."
                 )
         object.__setattr__(self, "_positions", positions)
 
@@ -129,7 +188,7 @@ class LabelSet(Sequence[Hashable]):
         """Make a label set of whatever form the labels come in."""
         if isinstance(labels, LabelSet):
             return labels
-        if isinstance(labels, str) or not isinstance(labels, Iterable):
+        if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
             raise MaskMatchError(
                 f"Labels are a list of names or a mapping from name to description, not {labels!r}."
             )
@@ -167,7 +226,7 @@ class LabelSet(Sequence[Hashable]):
 
     def removed(self, ids: Iterable[Hashable]) -> LabelSet:
         """A set without these labels."""
-        gone = {self.position(id_) for id_ in ([ids] if isinstance(ids, str) else ids)}
+        gone = {self.position(id_) for id_ in _each(ids)}
         if len(gone) == len(self):
             raise MaskMatchError("Every label would be removed; at least one has to stay.")
         return LabelSet(tuple(label for position, label in enumerate(self.labels) if position not in gone))
@@ -179,7 +238,7 @@ class LabelSet(Sequence[Hashable]):
         return iter(self._positions)
 
     def __contains__(self, id: object) -> bool:  # noqa: A002
-        return isinstance(id, Hashable) and id in self._positions
+        return _is_hashable(id) and id in self._positions
 
     @overload
     def __getitem__(self, index: int) -> Hashable: ...
@@ -207,10 +266,12 @@ def _label_of_item(id_: Hashable, value: Any) -> Label:
                 f"The label {id_!r} has {', '.join(sorted(map(str, unknown)))}; "
                 "a label has a name, a description and phrases."
             )
-        return Label(id_, **{key: tuple(part) if key == "phrases" else part for key, part in value.items()})
+        return Label(id_, **{key: part for key, part in value.items() if part is not None})
     if isinstance(value, Iterable):
         return Label(id_, phrases=tuple(value))
-    raise MaskMatchError(f"The label {id_!r} is described by {value!r}; give a description or a list of phrases.")
+    raise MaskMatchError(
+        f"The label {id_!r} is described by {value!r}; give a description or a list of phrases."
+    )
 
 
 def label_to_json(label: Label) -> dict[str, Any]:
@@ -236,8 +297,8 @@ def _id_to_json(id_: Hashable) -> Any:
     if isinstance(id_, tuple):
         return {"tuple": [_id_to_json(part) for part in id_]}
     raise MaskMatchError(
-        f"The label id {id_!r} of type {type(id_).__name__} cannot be saved; ids that can be saved are strings, "
-        "numbers, booleans and tuples of these."
+        f"The label id {id_!r} of type {type(id_).__name__} cannot be saved; ids that can be saved are "
+        "strings, numbers, booleans and tuples of these."
     )
 
 

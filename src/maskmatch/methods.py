@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.readout import Readout
 from maskmatch.similarity import SimilarityConfig
 
+if TYPE_CHECKING:
+    from maskmatch.readout import Readout
+
 LabelSource = Literal["prompt", "matrix", "verbalizer"]
+
+COSINE = SimilarityConfig.of("cosine")
+DOT = SimilarityConfig.of("dot")
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,8 @@ class Method:
         name: The method's name.
         input_readout: Where the input vector is read.
         label_source: Where label vectors come from: ``"prompt"``: the encoder reads each label's prompt;
-            ``"matrix"``: a learned vector per label; ``"verbalizer"``: the encoder's word embeddings of the label's
-            words.
+            ``"matrix"``: a learned vector per label; ``"verbalizer"``: the encoder's word embeddings of the
+            label's words.
         label_readout: Where a label's vector is read, if the encoder reads its prompt.
         transform: Whether the input vector goes through a head like that of masked language models.
         similarity: How the two are compared, unless the user says otherwise.
@@ -32,7 +37,7 @@ class Method:
     label_source: LabelSource
     label_readout: Readout = "mask"
     transform: bool = False
-    similarity: SimilarityConfig = SimilarityConfig()
+    similarity: SimilarityConfig = COSINE
 
     @property
     def input_masked(self) -> bool:
@@ -46,11 +51,9 @@ class Method:
 
     @property
     def reads_labels(self) -> bool:
-        """Whether label vectors follow from the labels' words, so that labels can be added without training."""
+        """Whether label vectors follow from words, so that labels can be added without training."""
         return self.label_source != "matrix"
 
-
-DOT = SimilarityConfig(kind="dot", temperature=1.0)
 
 METHODS = {
     method.name: method

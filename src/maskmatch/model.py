@@ -1,7 +1,7 @@
 """The one model: an input vector, K label vectors, a similarity.
 
     text  → input prompt → encoder → read-out → input vector (masks, dim)   ┐
-                                                                            ├ similarity → scores over all labels
+                                                                            ├ similarity → scores of labels
     label → label prompt → the same encoder → read-out → label vector       ┘
 
 Every method is this model; ``methods.py`` says where each method's two kinds of vector come from.
@@ -9,7 +9,7 @@ Every method is this model; ``methods.py`` says where each method's two kinds of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -17,9 +17,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from maskmatch.encoder import TokenBatch, hidden_states
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, Transform, verbalizer_vectors
-from maskmatch.methods import Method
 from maskmatch.readout import read_out
 from maskmatch.similarity import Similarity, SimilarityConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from maskmatch.methods import Method
 
 
 class MatchingModel(nn.Module):
@@ -43,7 +47,9 @@ class MatchingModel(nn.Module):
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
-        self.transform = Transform(dimension, self._word_embeddings().embedding_dim) if method.transform else None
+        self.transform = (
+            Transform(dimension, self._word_embeddings().embedding_dim) if method.transform else None
+        )
 
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
@@ -67,8 +73,9 @@ class MatchingModel(nn.Module):
     ) -> dict[str, torch.Tensor]:
         """The loss of a batch of texts over all labels.
 
-        Texts and label prompts come pooled in groups of like length, so that one encoder reads both with little
-        padding: row numbers below ``texts`` are texts, those from there on are label texts; within a group they ascend.
+        Texts and label prompts come pooled in groups of like length, so that one encoder reads both with
+        little padding: row numbers below ``texts`` are texts, those from there on are label texts; within a
+        group they ascend.
 
         Args:
             targets: (texts,) the true labels' positions, or (texts, K) of 0 and 1 with several labels a text
@@ -81,11 +88,13 @@ class MatchingModel(nn.Module):
         if self.matrix is not None:
             labels = self.matrix()
         else:
-            labels = layout.arrange(self.word_vectors(words) if flat is None else flat)  # (K, phrases, masks, dim)
+            flat = self.word_vectors(words) if flat is None else flat
+            labels = layout.arrange(flat)  # (K, phrases, masks, dim)
         scores = self.similarity(inputs, labels, layout.present.to(inputs.device))  # (texts, K)
         if self.multi_label:
-            # Summed over labels: a mean would fade as labels grow in number, while a text keeps its one or two.
-            loss = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none").sum(1).mean()
+            # Summed over labels: a mean would fade as labels grow in number, while a text keeps its few.
+            losses = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none")
+            loss = losses.sum(dim=1).mean()
         else:
             loss = cross_entropy(scores, targets)
         return {"loss": loss, "scores": scores}
@@ -116,4 +125,3 @@ class MatchingModel(nn.Module):
     def _word_embeddings(self) -> nn.Embedding:
         embeddings: nn.Embedding = self.encoder.get_input_embeddings()  # type: ignore[operator]
         return embeddings
-

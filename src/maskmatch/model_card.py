@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import ModelCardData
+
+from maskmatch.labels import label_from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LABELS_SHOWN = 50
 
@@ -21,9 +25,8 @@ def model_card(data: Mapping[str, Any]) -> str:
     sections = [
         f"---\n{header.to_yaml()}\n---",
         "# Text classifier by label names",
-        f"A classifier of the Python library maskmatch (`pip install maskmatch`) on the encoder `{data['encoder']}`: "
-        f"{config['task']['description']}. Its labels are words, so they can be added, renamed and removed without "
-        "training.",
+        f"A classifier of the Python library maskmatch (`pip install maskmatch`) on the encoder "
+        f"`{data['encoder']}`: {config['task']['description']}.{_editing(config['method'])}",
         _usage(config),
         _labels(data["labels"]),
         _settings(config),
@@ -31,6 +34,12 @@ def model_card(data: Mapping[str, Any]) -> str:
         _evaluation(data.get("evaluation")),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _editing(method: Mapping[str, Any]) -> str:
+    if method["label_source"] == "matrix":
+        return ""
+    return " Its labels are words, so they can be added, renamed and removed without training."
 
 
 def _usage(config: Mapping[str, Any]) -> str:
@@ -45,9 +54,9 @@ def _usage(config: Mapping[str, Any]) -> str:
 
 def _labels(labels: list[Mapping[str, Any]]) -> str:
     rows = [
-        f"| `{_cell(label['id'])}` | {_cell(label['name'])} | {_cell(label.get('description', ''))} | "
-        f"{_cell('; '.join(label.get('phrases', [])))} |"
-        for label in labels[:LABELS_SHOWN]
+        f"| `{_cell(label.id)}` | {_cell(label.name)} | {_cell(label.description)} | "
+        f"{_cell('; '.join(label.phrases))} |"
+        for label in map(label_from_json, labels[:LABELS_SHOWN])
     ]
     more = f"\n\n… and {len(labels) - LABELS_SHOWN} more." if len(labels) > LABELS_SHOWN else ""
     head = "| label | reads | description | phrases |\n|---|---|---|---|\n"
@@ -90,4 +99,4 @@ def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
 
 
 def _cell(text: Any) -> str:
-    return str(text).replace("|", "\\|").replace("`", "'")
+    return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'")

@@ -9,12 +9,14 @@ import torch
 Readout = Literal["mask", "cls", "mean", "max"]
 
 
-def read_out(kind: Readout, states: torch.Tensor, attention_mask: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+def read_out(
+    kind: Readout, states: torch.Tensor, attention_mask: torch.Tensor, masks: torch.Tensor
+) -> torch.Tensor:
     """Read vectors off hidden states.
 
     Args:
-        kind: ``"mask"``: the state at each mask; ``"cls"``: at the first token; ``"mean"`` and ``"max"``: over all
-            tokens, special ones included, as sentence encoders are trained.
+        kind: ``"mask"``: the state at each mask; ``"cls"``: at the first token; ``"mean"`` and ``"max"``:
+            over all tokens, special ones included, as sentence encoders are trained.
         states: (n, length, dim)
         attention_mask: (n, length), 0 where padded
         masks: (n, masks), the places of the masks

@@ -3,7 +3,7 @@
     config.json model.safetensors tokenizer.json …   the encoder, as transformers writes it
     maskmatch.json                                    config, labels, versions, what training did
     labels.safetensors                                the label vectors
-    head.safetensors                                  what else the method has learned, a temperature for instance
+    head.safetensors                                  what else the method has learned, such as a temperature
     README.md                                         the model card
 
 A folder is written whole or not at all. Nothing in it is pickled.
@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
@@ -30,6 +29,11 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.model_card import model_card
 from maskmatch.whole_folder import recover, whole_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import torch
 
 FORMAT = 1
 """Counted up when a folder written by this version could not be read rightly by an older one."""
@@ -63,10 +67,17 @@ def is_saved(folder: Path) -> bool:
 
 
 def check_target(folder: Path) -> None:
-    """Refuse to write over anything but a saved classifier or an empty folder."""
+    """Refuse a folder that holds anything but a saved classifier, or that cannot be made."""
+    recover(folder)
     if folder.exists() and not (folder.is_dir() and (is_saved(folder) or not any(folder.iterdir()))):
         raise MaskMatchError(
-            f"{folder} is there already and is no saved classifier; choose another folder, nothing was written."
+            f"{folder} is there already and is no saved classifier; choose another folder, nothing was "
+            "written."
+        )
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise MaskMatchError(
+            f"{folder} cannot be written: {above} is not a folder in which files can be made."
         )
 
 
@@ -74,34 +85,45 @@ def write_model(model: SavedModel, folder: Path) -> Path:
     """Write a classifier to a folder. If anything fails on the way, what was there before stays as it was."""
     check_target(folder)
     labels = [label_to_json(label) for label in model.labels.labels]  # refuses ids that cannot be saved
-    with whole_folder(folder, ours=_files(folder)) as scratch:
-        model.encoder.save(scratch)
-        assert model.label_vectors is not None
-        save_file(
-            {"vectors": model.label_vectors.detach().contiguous().cpu()},
-            scratch / LABELS_FILE,
-            metadata={"key": model.label_vector_key, "weights": _fingerprint(scratch)},
-        )
-        if model.head:
-            head = {name: tensor.detach().contiguous().cpu() for name, tensor in model.head.items()}
-            save_file(head, scratch / HEAD_FILE)
-        data: dict[str, Any] = {
-            "format": FORMAT,
-            "versions": {
-                **{name: version(name) for name in ("maskmatch", "torch", "transformers")},
-                "python": platform.python_version(),
-            },
-            "encoder": model.encoder.source,
-            "config": model.config.to_json(),
-            "labels": labels,
-            "training": None if model.training is None else asdict(model.training),
-            "evaluation": None if model.evaluation is None else dict(model.evaluation),
-        }
-        (scratch / "README.md").write_text(model_card(data), encoding="utf-8")
-        data["files"] = sorted([*(path.name for path in scratch.iterdir()), CONFIG_FILE])
-        text = json.dumps(data, ensure_ascii=False, indent=2)
-        (scratch / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
+    try:
+        with whole_folder(folder, ours=_files(folder)) as scratch:
+            _write_files(model, labels, scratch)
+    except SafetensorError as error:  # a full disk, for instance
+        raise MaskMatchError(
+            f"{folder} could not be written: {error}; what was there before is as it was."
+        ) from error
     return folder
+
+
+def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) -> None:
+    model.encoder.save(folder)
+    assert model.label_vectors is not None
+    metadata = {
+        "key": model.label_vector_key,
+        "weights": _fingerprint(folder),
+        "texts": _digest_of_texts(model.labels),
+    }
+    vectors = {"vectors": model.label_vectors.detach().contiguous().cpu()}
+    save_file(vectors, folder / LABELS_FILE, metadata=metadata)
+    if model.head:
+        head = {name: tensor.detach().contiguous().cpu() for name, tensor in model.head.items()}
+        save_file(head, folder / HEAD_FILE)
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "versions": {
+            **{name: version(name) for name in ("maskmatch", "torch", "transformers")},
+            "python": platform.python_version(),
+        },
+        "encoder": model.encoder.source,
+        "config": model.config.to_json(),
+        "labels": labels,
+        "training": None if model.training is None else asdict(model.training),
+        "evaluation": None if model.evaluation is None else dict(model.evaluation),
+    }
+    (folder / "README.md").write_text(model_card(data), encoding="utf-8")
+    data["files"] = sorted([*(path.name for path in folder.iterdir()), CONFIG_FILE])
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def read_model(folder: Path, source: str) -> SavedModel:
@@ -116,9 +138,11 @@ def read_model(folder: Path, source: str) -> SavedModel:
     missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != "README.md"]
     if missing:
         raise MaskMatchError(f"The saved classifier {folder} is not whole: {', '.join(missing)} is missing.")
-    vectors, key = _read_vectors(folder, len(labels), config)
+    vectors, key = _read_vectors(folder, labels, config)
     head = _read_tensors(folder / HEAD_FILE) if (folder / HEAD_FILE).exists() else {}
-    encoder = Encoder.load(folder, source)
+    encoder = replace(Encoder.load(folder, source), source=str(data.get("encoder") or source))
+    if vectors is not None and not config.method.reads_labels and vectors.shape[2] != encoder.dimension:
+        raise MaskMatchError(f"{folder / LABELS_FILE} is damaged: its vectors are not of the encoder's size.")
     return SavedModel(encoder, config, labels, vectors, key, head, training, data.get("evaluation"))
 
 
@@ -132,7 +156,9 @@ def push_model(model: SavedModel, repo_id: str, *, private: bool, token: str | N
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
         folder = write_model(model, Path(scratch) / "model")
         api.create_repo(repo_id, private=private, exist_ok=True)
-        commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier")
+        commit = api.upload_folder(
+            repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier"
+        )
     return str(getattr(commit, "commit_url", commit))
 
 
@@ -145,22 +171,25 @@ def _read_config(folder: Path) -> dict[str, Any]:
         raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
     if not isinstance(found, int) or found > FORMAT:
         raise MaskMatchError(
-            f"{folder} was saved by a newer maskmatch ({data.get('versions', {}).get('maskmatch', 'unknown')}, format "
-            f"{found}); this one reads formats up to {FORMAT}: upgrade with pip install -U maskmatch."
+            f"{folder} was saved by a newer maskmatch "
+            f"({data.get('versions', {}).get('maskmatch', 'unknown')}, format {found}); this one reads "
+            f"formats up to {FORMAT}: upgrade with pip install -U maskmatch."
         )
     return dict(data)
 
 
-def _read_vectors(folder: Path, labels: int, config: MatcherConfig) -> tuple[torch.Tensor | None, str]:
-    """The label vectors, or None if the weights beside them are not those they were computed with."""
+def _read_vectors(folder: Path, labels: LabelSet, config: MatcherConfig) -> tuple[torch.Tensor | None, str]:
+    """The label vectors, or None if they were computed with other weights or for other labels."""
     path = folder / LABELS_FILE
     tensors = _read_tensors(path)
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
     vectors = tensors.get("vectors")
-    if vectors is None or vectors.dim() != 3 or len(vectors) < labels:
+    learned = not config.method.reads_labels  # one vector a label, whatever it reads
+    if vectors is None or vectors.dim() != 3 or (learned and len(vectors) != len(labels)):
         raise MaskMatchError(f"{path} is damaged: it does not hold the vectors of the labels.")
-    belongs = metadata.get("weights") == _fingerprint(folder) or not config.method.reads_labels
+    computed_with = (metadata.get("weights"), metadata.get("texts"))
+    belongs = learned or computed_with == (_fingerprint(folder), _digest_of_texts(labels))
     return (vectors if belongs else None), metadata.get("key", "")
 
 
@@ -180,6 +209,12 @@ def _fingerprint(folder: Path) -> str:
                 while block := file.read(1 << 20):
                     digest.update(block)
     return digest.hexdigest()
+
+
+def _digest_of_texts(labels: LabelSet) -> str:
+    """A digest of what the encoder reads for the labels."""
+    texts = [label.texts for label in labels.labels]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 def _files(folder: Path) -> list[str]:

@@ -39,12 +39,12 @@ class SimilarityConfig:
         ):
             if value not in choices:
                 raise MaskMatchError(f"There is no {name} {value!r}; choose one of {', '.join(choices)}.")
-        if not (math.isfinite(self.temperature) and self.temperature > 0):
-            raise MaskMatchError(f"The temperature is {self.temperature}; it has to be above 0.")
+        if not (isinstance(self.temperature, (int, float)) and 0 < self.temperature < math.inf):
+            raise MaskMatchError(f"The temperature is {self.temperature!r}; it has to be a number above 0.")
 
     @classmethod
     def of(cls, similarity: SimilarityKind | SimilarityConfig) -> SimilarityConfig:
-        """A config from a kind alone: the raw dot product is not tempered, the cosine has its usual temperature."""
+        """A config from a kind alone: a dot product is not tempered, a cosine has its usual temperature."""
         if isinstance(similarity, SimilarityConfig):
             return similarity
         return cls(kind=similarity, temperature=1.0 if similarity == "dot" else 0.05)
@@ -55,8 +55,8 @@ class Similarity(nn.Module):
 
     Args:
         config: Which similarity.
-        offset: Whether scores are moved by a learned offset, as sigmoids need: unlike a softmax, a sigmoid has to know
-            from which similarity on a label applies.
+        offset: Whether scores are moved by a learned offset, as sigmoids need: unlike a softmax, a sigmoid
+            has to know from which similarity on a label applies.
     """
 
     def __init__(self, config: SimilarityConfig, offset: bool = False) -> None:
@@ -86,7 +86,8 @@ class Similarity(nn.Module):
         if self.config.kind == "cosine":
             inputs, labels = normalize(inputs, dim=-1), normalize(labels, dim=-1)
         if labels.dim() == 3:
-            scores = (inputs @ labels.flatten(0, 1).T).unflatten(-1, labels.shape[:2])  # (n, K, phrases)
+            flat = inputs @ labels.flatten(0, 1).T  # (n, K * phrases)
+            scores = flat.view(-1, *labels.shape[:2])  # (n, K, phrases)
         else:
             scores = torch.einsum("nd,nkpd->nkp", inputs, labels)
         if self.offset is not None:

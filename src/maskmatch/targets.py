@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
 
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
 SEVERAL = (list, set, frozenset, np.ndarray)
-"""What holds several labels of one text. A tuple is one label, unless the classifier knows that texts have several."""
+"""What holds several labels of one text; a tuple does only where texts are known to have several."""
 
 
 def has_several(labels: Sequence[Any]) -> bool:
@@ -21,7 +24,8 @@ def has_several(labels: Sequence[Any]) -> bool:
     several = sum(isinstance(label, SEVERAL) for label in labels)
     if several and several < len(labels):
         raise MaskMatchError(
-            f"{several} of {len(labels)} rows have a list of labels and the others a single one; give lists in all."
+            f"{several} of {len(labels)} rows have a list of labels and the others a single one; "
+            "give lists in all."
         )
     return several > 0
 
@@ -45,20 +49,22 @@ def plain_labels(labels: Iterable[Any], multi_label: bool) -> list[Any]:
 
 
 def labels_in(rows: Sequence[Any], multi_label: bool) -> list[Hashable]:
-    """The distinct labels of some rows, sorted if they can be, so that their order does not hang on the rows'."""
+    """The distinct labels of some rows, sorted, so that their order does not hang on that of the rows."""
     distinct = list(dict.fromkeys(id_ for row in rows for id_ in (row if multi_label else [row])))
     try:
-        return sorted(distinct)  # type: ignore[type-var]
+        return sorted(distinct)
     except TypeError:  # of mixed kinds
         return sorted(distinct, key=lambda id_: (type(id_).__name__, str(id_)))
 
 
 def check_trainable(rows: Sequence[Any], labels: LabelSet | None, multi_label: bool) -> None:
-    """Refuse training data that cannot teach: fewer than two labels, or labels that the classifier does not have."""
+    """Refuse training data that cannot teach: fewer than two labels, or labels that the classifier lacks."""
     found = labels_in(rows, multi_label)
     if len(found) < 2:
         only = f", only {found[0]!r}" if found else ""
-        raise MaskMatchError(f"The training data has fewer than two labels{only}; it takes two to tell apart.")
+        raise MaskMatchError(
+            f"The training data has fewer than two labels{only}; it takes two to tell apart."
+        )
     if labels is None:
         return
     unknown = [id_ for id_ in found if id_ not in labels]
@@ -67,7 +73,8 @@ def check_trainable(rows: Sequence[Any], labels: LabelSet | None, multi_label: b
         shown = ", ".join(f"{id_!r} ({counts[id_]} rows)" for id_ in unknown[:3])
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise MaskMatchError(
-            f"The training data has labels that the classifier does not: {shown}{more}; add them with add_labels."
+            f"The training data has labels that the classifier does not: {shown}{more}; "
+            "add them with add_labels."
         )
 
 

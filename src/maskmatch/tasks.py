@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.prompts import Prompt
+from maskmatch.prompts.template import RESERVED
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,14 @@ class Task:
     label_prompt: str = "{label} is {mask}."
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", tuple(self.fields))
         if not self.fields:
             raise MaskMatchError(f"The task {self.name!r} has no fields; a text needs at least one.")
+        for name in RESERVED:
+            if name in self.fields:
+                raise MaskMatchError(
+                    f"The task {self.name!r} has a field {name!r}; {{{name}}} stands for a token."
+                )
         Prompt(self.prompt, self.fields)
         Prompt(self.label_prompt, ("label",), required=("label",))
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 from transformers import (
@@ -27,9 +26,15 @@ from transformers import (
 from maskmatch.config import TrainingConfig, TrainingSummary
 from maskmatch.encoder import length_groups, pad
 from maskmatch.errors import MaskMatchError
-from maskmatch.label_vectors import LabelLayout
-from maskmatch.model import MatchingModel
-from maskmatch.prompts import TokenizedPrompts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from maskmatch.label_vectors import LabelLayout
+    from maskmatch.model import MatchingModel
+    from maskmatch.prompts import TokenizedPrompts
 
 EVALUATIONS = 10
 """How often a run looks at the dev data."""
@@ -65,13 +70,16 @@ def train(
         evaluate: Figures on dev data for the weights as they are, with "score" as the one to go by.
         callbacks: Further callbacks of transformers.
     """
-    epochs = config.epochs_for(len(data.texts))
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
-        arguments = _arguments(config, len(data.texts), epochs, evaluate is not None, scratch)
+        on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
+        has_dev = evaluate is not None
+        arguments = _arguments(config, len(data.texts), has_dev=has_dev, on_cpu=on_cpu, scratch=scratch)
+        rows = _RowNumbers(len(data.texts))
         trainer = MatchTrainer(
             model=model,
             args=arguments,
-            train_dataset=_RowNumbers(len(data.texts)),
+            train_dataset=rows,
+            eval_dataset=None if evaluate is None else rows,  # asked for, but never read: see evaluate below
             data_collator=PooledBatches(data),
             callbacks=[*callbacks, TrainingProgress()],
             head_rate=config.head_rate,
@@ -82,7 +90,7 @@ def train(
         if evaluate is not None and config.patience is not None:
             trainer.add_callback(EarlyStoppingCallback(config.patience))
         started = time.perf_counter()
-        result = trainer.train(resume_from_checkpoint=_last_checkpoint(config))
+        result = trainer.train(resume_from_checkpoint=_last_checkpoint(config, model))
         seconds = time.perf_counter() - started
     model.eval()
     return TrainingSummary(
@@ -95,7 +103,7 @@ def train(
         cut=int(data.texts.cut.sum()),
         dev=evaluate() if evaluate is not None else None,
         config={
-            "epochs": epochs,
+            "epochs": config.epochs_for(len(data.texts)),
             "learning_rate": config.learning_rate,
             "batch_size": config.batch_size,
             "seed": config.seed,
@@ -127,9 +135,10 @@ class PooledBatches:
 
 
 class MatchTrainer(Trainer):
-    """transformers' Trainer, with a faster rate for what is not pretrained, and dev data read by the one prediction
-    path instead of a second one.
-    """  # noqa: D205
+    """transformers' Trainer, with another rate for what is not pretrained and dev data of the caller's own.
+
+    The dev data is read by the one prediction path, instead of a second one here.
+    """
 
     def __init__(
         self, *, head_rate: float, evaluate_on_dev: Callable[[], dict[str, float]] | None, **options: Any
@@ -139,9 +148,9 @@ class MatchTrainer(Trainer):
         self._evaluate_on_dev = evaluate_on_dev
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
-        """Parameters in three groups: the encoder with and without weight decay, and the rest at its own rate."""
+        """Parameters in groups: the encoder's and the rest's, each with and without weight decay."""
         if self.optimizer is None:
-            trained = model or self.model
+            trained: Any = model or self.model
             decayed = set(self.get_decay_parameter_names(trained))
             rate = self.args.learning_rate
             groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
@@ -191,7 +200,9 @@ class TrainingProgress(TrainerCallback):
         if self._bar is not None:
             self._bar.update(state.global_step - self._bar.n)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **options: Any) -> None:
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **options: Any
+    ) -> None:
         """Show the newest figures."""
         if self._bar is not None and logs:
             shown = {name: logs[name] for name in ("loss", "eval_score") if name in logs}
@@ -217,8 +228,9 @@ class _RowNumbers(Dataset[int]):
 
 
 def _arguments(
-    config: TrainingConfig, texts: int, epochs: float, has_dev: bool, scratch: str
+    config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: bool, scratch: str
 ) -> TrainingArguments:
+    epochs = config.epochs_for(texts)
     steps = math.ceil(math.ceil(texts / config.batch_size) * epochs)
     look = max(1, math.ceil(steps / EVALUATIONS))
     keeps = has_dev or config.checkpoints is not None
@@ -233,6 +245,7 @@ def _arguments(
         "seed": config.seed,
         "data_seed": config.seed,
         "logging_steps": look,
+        "use_cpu": on_cpu,
         "report_to": "none",
         "disable_tqdm": True,
         "remove_unused_columns": False,
@@ -253,13 +266,23 @@ def _arguments(
         raise MaskMatchError(f"The training arguments do not fit: {error}") from error
 
 
-def _last_checkpoint(config: TrainingConfig) -> str | None:
+def _last_checkpoint(config: TrainingConfig, model: MatchingModel) -> str | None:
     if not config.resume:
         return None
     from transformers.trainer_utils import get_last_checkpoint
 
     folder = Path(str(config.checkpoints))
-    checkpoint = get_last_checkpoint(str(folder)) if folder.is_dir() else None
+    checkpoint = get_last_checkpoint(str(folder)) if folder.is_dir() else None  # type: ignore[no-untyped-call]
     if checkpoint is None:
         raise MaskMatchError(f"There is no checkpoint in {folder} to resume from.")
+    try:
+        with safe_open(Path(checkpoint) / "model.safetensors", framework="pt") as file:
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise MaskMatchError(f"The checkpoint {checkpoint} cannot be read: {error}") from error
+    own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if any(own.get(name) != shape for name, shape in shapes.items()):
+        raise MaskMatchError(
+            f"The checkpoint {checkpoint} is of another classifier: encoder, method or labels differ."
+        )
     return str(checkpoint)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 
 @contextmanager
@@ -18,10 +21,12 @@ def whole_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
 
     Args:
         folder: Where the files should be in the end.
-        ours: Names of files in the folder that are written anew; all others are the user's, and are carried over.
+        ours: Names of files in the folder that are written anew; all others are the user's, and are carried
+            over.
     """
-    folder = folder.absolute()
+    folder = folder.resolve()  # a link is followed, so that what it leads to is replaced, not the link
     try:
+        recover(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".writing", dir=folder.parent))
     except OSError as error:
@@ -31,21 +36,31 @@ def whole_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
         if folder.exists():
             for path in folder.iterdir():
                 if path.name not in ours and not (scratch / path.name).exists():
-                    copy = shutil.copytree if path.is_dir() else shutil.copy2
-                    copy(path, scratch / path.name)
-        os.chmod(scratch, 0o777 & ~_umask())  # noqa: PTH101 - mkdtemp made it private
+                    _carry_over(path, scratch / path.name)
+        os.chmod(scratch, 0o777 & ~_umask())
         _swap(scratch, folder)
     except OSError as error:
-        raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is as it was.") from error
+        raise MaskMatchError(
+            f"{folder} could not be written: {error}; what was there before is as it was."
+        ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 def recover(folder: Path) -> None:
     """Bring back the folder that a crash, between the two renames of a swap, left under its other name."""
-    previous = _previous(folder.absolute())
+    folder = folder.resolve()
+    previous = _previous(folder)
     if not folder.exists() and previous.is_dir():
         previous.rename(folder)
+
+
+def _carry_over(source: Path, target: Path) -> None:
+    """Copy what the user has put into the folder; links stay links."""
+    if source.is_dir() and not source.is_symlink():
+        shutil.copytree(source, target, symlinks=True)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _swap(scratch: Path, folder: Path) -> None:

@@ -1,7 +1,8 @@
-"""The command line: ``maskmatch``. One file a command; nothing heavy is imported before a command needs it."""
+"""The command line: ``maskmatch``. One file a command; nothing heavy is imported before it is needed."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -51,12 +52,14 @@ def common(
 
 def main() -> None:
     """Run the command line: 0 is success, 1 a failure told in one sentence, 2 a wrong usage."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+        sys.stdout.reconfigure(encoding="utf-8")  # what goes into a file or a pipe is read by programs
     try:
         app()
     except MaskMatchError as error:
         _fail(str(error))
     except BrokenPipeError:
-        # The reader of our output has gone, as in `… | head`; keep Python from complaining once more when it exits.
+        # The reader of our output has gone, as in `… | head`; keep Python from complaining again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:

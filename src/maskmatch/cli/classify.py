@@ -11,13 +11,14 @@ from maskmatch.cli.predict import print_predictions
 
 
 def classify(
+    *,
     labels: Annotated[str, typer.Option(help="Label names with commas between them, or a file of labels.")],
     file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
-    task: options.TaskName = "topic",
+    task: options.TaskName = None,
     prompt: options.InputPrompt = None,
     label_prompt: options.LabelPrompt = None,
-    method: Annotated[str, typer.Option(help="mask-matching, or semantic-matching to compare.")] = "mask-matching",
+    method: options.MethodName = None,
     model: options.ModelName = None,
     max_length: options.MaxLength = None,
     top_k: options.TopK = 3,
@@ -27,13 +28,19 @@ def classify(
     encoding: options.Encoding = "utf-8",
     format: options.Format = None,  # noqa: A002
     skip_bad_rows: options.SkipBadRows = False,
-    json: options.AsJson = False,  # noqa: ARG001 - the output is JSON lines anyway
+    json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
     """Classify texts by label names alone, nothing trained; prints one JSON object a line."""
     from maskmatch import MaskMatcher
     from maskmatch.label_files import load_labels
 
-    reading = options.reading_options(text_field, None, field, encoding, format, skip_bad_rows)
+    reading = options.reading_options(
+        text_field=text_field,
+        field=field,
+        encoding=encoding,
+        format=format,
+        skip_bad_rows=skip_bad_rows,
+    )
     matcher = MaskMatcher.from_pretrained(
         model,
         labels=load_labels(labels),

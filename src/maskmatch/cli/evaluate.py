@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import Annotated
 
 import typer
@@ -11,10 +11,14 @@ from maskmatch.cli import options
 
 
 def evaluate(
+    *,
     folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
-    test: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
+    test: Annotated[
+        str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
+    ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt.")
+        Path | None,
+        typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt."),
     ] = None,
     batch_size: options.BatchSize = 64,
     text_field: options.TextField = None,
@@ -28,10 +32,19 @@ def evaluate(
     """Measure a classifier: accuracy, F1, calibration, a table of labels, the worst confusions."""
     from maskmatch import MaskMatcher
 
-    reading = options.reading_options(text_field, label_field, field, encoding, format, skip_bad_rows)
+    reading = options.reading_options(
+        text_field=text_field,
+        label_field=label_field,
+        field=field,
+        encoding=encoding,
+        format=format,
+        skip_bad_rows=skip_bad_rows,
+    )
     matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder))
     rows = options.load_rows(test, matcher.config.prompt.fields, reading)
-    report = matcher.evaluate(rows.texts, options.as_label_ids(rows.labels or [], matcher), batch_size=batch_size)
+    report = matcher.evaluate(
+        rows.texts, options.as_label_ids(rows.labels or [], matcher), batch_size=batch_size
+    )
     if output is not None:
         report.save(output)
         options.tell(f"report saved in {output}")

@@ -26,8 +26,12 @@ def show(folder: Folder, json: options.AsJson = False) -> None:
 def add(
     folder: Folder,
     names: Annotated[list[str], typer.Argument(help="The names of the new labels.")],
-    description: Annotated[str | None, typer.Option(help="What the label means (with a single name).")] = None,
-    phrase: Annotated[list[str] | None, typer.Option(help="Another name for it (with a single name).")] = None,
+    description: Annotated[
+        str | None, typer.Option(help="What the label means (with a single name).")
+    ] = None,
+    phrase: Annotated[
+        list[str] | None, typer.Option(help="Another name for it (with a single name).")
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
     """Add labels; they can be predicted at once."""
@@ -50,7 +54,7 @@ def rename(
 ) -> None:
     """Give a label another name."""
     matcher = _load(folder)
-    matcher.rename_label(*options.as_label_ids([old], matcher), new)
+    matcher.rename_label(options.as_label_ids([old], matcher)[0], new)
     matcher.save_pretrained(folder)
     _print(matcher, json)
 

@@ -33,10 +33,23 @@ class FileFormat(str, Enum):
 READING = "Reading rows"
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
-TaskName = Annotated[str, typer.Option(help="The task preset; `maskmatch tasks` lists them.")]
-InputPrompt = Annotated[str | None, typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'")]
+TaskName = Annotated[
+    str | None,
+    typer.Option(
+        help="The task preset, as `maskmatch tasks` lists them; topic, or the saved classifier's own."
+    ),
+]
+MethodName = Annotated[
+    str | None,
+    typer.Option(help="mask-matching, or a method to compare it with; or the saved classifier's own."),
+]
+InputPrompt = Annotated[
+    str | None, typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'")
+]
 LabelPrompt = Annotated[str | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'")]
-ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
+ModelName = Annotated[
+    str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")
+]
 MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
 BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
@@ -44,11 +57,14 @@ TextField = Annotated[str | None, typer.Option(help="The column of the text.", r
 LabelField = Annotated[str | None, typer.Option(help="The column of the label.", rich_help_panel=READING)]
 Field = Annotated[
     list[str] | None,
-    typer.Option("--field", metavar="FIELD=COLUMN", help="The column of another field.", rich_help_panel=READING),
+    typer.Option(
+        "--field", metavar="FIELD=COLUMN", help="The column of another field.", rich_help_panel=READING
+    ),
 ]
 Encoding = Annotated[str, typer.Option(help="The encoding of the file.", rich_help_panel=READING)]
 Format = Annotated[
-    FileFormat | None, typer.Option(help="The format, if the file's name does not tell.", rich_help_panel=READING)
+    FileFormat | None,
+    typer.Option(help="The format, if the file's name does not tell.", rich_help_panel=READING),
 ]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be used.", rich_help_panel=READING)
@@ -56,8 +72,9 @@ SkipBadRows = Annotated[
 
 
 def reading_options(
+    *,
     text_field: str | None,
-    label_field: str | None,
+    label_field: str | None = None,
     field: list[str] | None,
     encoding: str,
     format: FileFormat | None,  # noqa: A002
@@ -129,21 +146,23 @@ def saved_classifier(folder: str) -> Path | str:
     """A folder or hub id that should hold a saved classifier."""
     from maskmatch.saving import is_saved
 
-    path = Path(folder)
-    if path.is_dir() and not is_saved(path):
+    path = Path(folder).expanduser()
+    if not is_saved(path) and path.exists():
         raise MaskMatchError(f"{folder} holds no saved classifier (maskmatch.json is missing).")
     return folder
 
 
 def as_label_ids(labels: list[Any], matcher: MaskMatcher) -> list[Any]:
-    """Labels read from text as the classifier's own ids: a CSV file writes the label 3 as "3"."""
-    spelled = {str(id_): id_ for id_ in matcher.labels or () if not isinstance(id_, str)}
-    if not spelled:
-        return labels
-    return [
-        [spelled.get(id_, id_) for id_ in label] if isinstance(label, list) else spelled.get(label, label)
-        for label in labels
-    ]
+    """Labels as the classifier's own ids: one file writes the label 3 as "3", another as the number."""
+    known = matcher.labels or ()
+    spelled = {str(id_): id_ for id_ in known}
+
+    def own(label: Any) -> Any:
+        if isinstance(label, list):
+            return [own(each) for each in label]
+        return label if label in known else spelled.get(str(label), label)
+
+    return [own(label) for label in labels]
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

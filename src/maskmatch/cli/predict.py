@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def predict(
+    *,
     folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
     file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
@@ -26,12 +27,18 @@ def predict(
     encoding: options.Encoding = "utf-8",
     format: options.Format = None,  # noqa: A002
     skip_bad_rows: options.SkipBadRows = False,
-    json: options.AsJson = False,  # noqa: ARG001 - the output is JSON lines anyway
+    json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
     """Classify texts; prints one JSON object a line: label, probability, top_k."""
     from maskmatch import MaskMatcher
 
-    reading = options.reading_options(text_field, None, field, encoding, format, skip_bad_rows)
+    reading = options.reading_options(
+        text_field=text_field,
+        field=field,
+        encoding=encoding,
+        format=format,
+        skip_bad_rows=skip_bad_rows,
+    )
     matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder))
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
     print_predictions(matcher, chunks, top_k, batch_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,18 +18,23 @@ RUN = "Training"
 
 
 def train(
-    train: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
+    *,
+    train: Annotated[
+        str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the classifier in.")],
     dev: Annotated[str | None, typer.Option(help="Labelled rows to choose the best weights by.")] = None,
-    task: options.TaskName = "topic",
-    method: Annotated[str, typer.Option(help="mask-matching, or a method to compare it with.")] = "mask-matching",
+    task: options.TaskName = None,
+    method: options.MethodName = None,
     model: options.ModelName = None,
     shots: Annotated[int | None, typer.Option(help="Draw this many rows a label.", min=1)] = None,
     fraction: Annotated[float | None, typer.Option(help="Draw this part of the rows of each label.")] = None,
     seed: options.Seed = 0,
     prompt: options.InputPrompt = None,
     label_prompt: options.LabelPrompt = None,
-    labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Label names, or a file of labels with descriptions.")
+    ] = None,
     similarity: Annotated[str | None, typer.Option(help="cosine or dot.")] = None,
     max_length: options.MaxLength = None,
     epochs: Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=RUN)] = None,
@@ -41,7 +46,9 @@ def train(
     checkpoints: Annotated[
         Path | None, typer.Option(help="A folder for checkpoints, to resume from.", rich_help_panel=RUN)
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.", rich_help_panel=RUN)] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last checkpoint.", rich_help_panel=RUN)
+    ] = False,
     text_field: options.TextField = None,
     label_field: options.LabelField = None,
     field: options.Field = None,
@@ -53,7 +60,14 @@ def train(
     """Train a classifier and save it."""
     if shots is not None and fraction is not None:
         raise typer.BadParameter("give --shots or --fraction, not both.", param_hint="--fraction")
-    reading = options.reading_options(text_field, label_field, field, encoding, format, skip_bad_rows)
+    reading = options.reading_options(
+        text_field=text_field,
+        label_field=label_field,
+        field=field,
+        encoding=encoding,
+        format=format,
+        skip_bad_rows=skip_bad_rows,
+    )
 
     from maskmatch import MaskMatcher, TrainingConfig
     from maskmatch.label_files import load_labels
@@ -76,13 +90,14 @@ def train(
         prompt=prompt,
         label_prompt=label_prompt,
         method=method,
-        similarity=similarity,  # type: ignore[arg-type] - checked there
+        similarity=similarity,  # type: ignore[arg-type]  # checked there
         max_length=max_length,
     )
     fields = matcher.config.prompt.fields
     rows = _drawn(options.load_rows(train, fields, reading), shots, fraction, seed)
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
-    matcher.fit(rows.texts, rows.labels, dev=dev_rows and (dev_rows.texts, dev_rows.labels), training=config)
+    dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
+    matcher.fit(rows.texts, rows.labels, dev=dev_pair, training=config)
     matcher.save_pretrained(output)
     _print_summary(matcher, output, json)
 
@@ -109,7 +124,8 @@ def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:
         options.print_json({"folder": str(output), **asdict(summary)})
         return
     lines = [
-        f"trained on {summary.texts} texts with {summary.labels} labels: {summary.steps} steps in {summary.seconds:.0f} s"
+        f"trained on {summary.texts} texts with {summary.labels} labels: {summary.steps} steps in "
+        f"{summary.seconds:.0f} s"
     ]
     if summary.dev is not None:
         lines.append("on dev: " + ", ".join(f"{name} {value:.4f}" for name, value in summary.dev.items()))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import as_file, files
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskmatch.classifier import MaskMatcher
 from maskmatch.data import Examples, load_examples
+from maskmatch.saving import check_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 NEW_LABEL = {
-    "gift vouchers": "The customer wants to buy, send, redeem or check a gift voucher, or to give bike hire to "
-    "somebody as a present."
+    "gift vouchers": "The customer wants to buy, send, redeem or check a gift voucher, or to give bike hire "
+    "to somebody as a present."
 }
 
 Part = Literal["train", "test", "new_label"]
@@ -24,6 +27,16 @@ def demo_rows(part: Part) -> Examples:
     """The questions of an invented bicycle rental and repair chain, with their intents."""
     with as_file(files("maskmatch.demo") / f"{part}.jsonl") as path:
         return load_examples(path)
+
+
+def _copy_rows(folder: Path) -> Path:
+    """Copy the questions, so that they can be trained on and looked at."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("train.jsonl", "test.jsonl", "new_label.jsonl"):
+        scratch = folder / f".{name}.writing"
+        scratch.write_bytes((files("maskmatch.demo") / name).read_bytes())
+        scratch.replace(folder / name)
+    return folder
 
 
 @dataclass(frozen=True)
@@ -48,6 +61,8 @@ def run_demo(folder: Path, seed: int = 0, say: Callable[[str], Any] = print) -> 
         say: What to do with each line of the story.
     """
     started = time.perf_counter()
+    model, page = folder / "model", folder / "report"
+    check_target(model)  # before the work, not after it
     train, test, unseen = demo_rows("train"), demo_rows("test"), demo_rows("new_label")
     assert train.labels is not None
     names = list(dict.fromkeys(train.labels))
@@ -74,12 +89,19 @@ def run_demo(folder: Path, seed: int = 0, say: Callable[[str], Any] = print) -> 
     say(f"3. A new label, {name!r}, added by name and description, nothing trained:")
     say(f"   {right} of {len(unseen)} questions about it are recognised, for example: {unseen.texts[0]}")
 
-    model, page = folder / "model", folder / "report"
     matcher.save_pretrained(model)
     report.save(page)
-    say(f"4. Saved: the classifier in {model}, the report in {page / 'report.html'}.")
-    say(f"\nGo on with:  maskmatch predict {model} --text \"Can I bring the bike back tomorrow instead?\"")
+    data = _copy_rows(folder / "data")
+    say(
+        f"4. Saved: the classifier in {model}, the report in {page / 'report.html'}, the questions in {data}."
+    )
+    say(f'\nGo on with:  maskmatch predict {model} --text "Can I bring the bike back tomorrow instead?"')
     seconds = time.perf_counter() - started
     return DemoResult(
-        zero_shot, report.accuracy, right / len(unseen), round(seconds, 1), str(model), str(page / "report.html")
+        zero_shot,
+        report.accuracy,
+        right / len(unseen),
+        round(seconds, 1),
+        str(model),
+        str(page / "report.html"),
     )

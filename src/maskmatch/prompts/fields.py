@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from maskmatch.data.sources import is_unicode
 from maskmatch.errors import MaskMatchError
 
 MARKS = {"head": ("@", "@"), "tail": ("#", "#"), "entity": ("*", "*")}
-"""What is written around a marked span. Plain punctuation needs no new tokens, so it works in every encoder."""
+"""What is written around a marked span. Punctuation needs no new tokens, so it works in every encoder."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +22,14 @@ class FieldText:
     spared: tuple[tuple[int, int], ...] = ()
 
 
-def field_texts(example: str | Mapping[str, Any], fields: Sequence[str], row: int = 0) -> dict[str, FieldText]:
+def field_texts(
+    example: str | Mapping[str, Any], fields: Sequence[str], row: int = 0
+) -> dict[str, FieldText]:
     """Turn an example into the texts of the fields that a prompt names.
 
-    A plain string is the one field that the prompt names. In a mapping, ``head_span``, ``tail_span`` and ``entity_span`` (start and
-    end, in characters of ``text``) mark that span in the text, and stand in for ``head``, ``tail`` or ``entity``
-    where these are left out.
+    A plain string is the one field that the prompt names. In a mapping, ``head_span``, ``tail_span`` and
+    ``entity_span`` (start and end, in characters of ``text``) mark that span in the text, and stand in for
+    ``head``, ``tail`` or ``entity`` where these are left out.
 
     Args:
         example: A string, or a mapping from field to text.
@@ -48,7 +52,13 @@ def field_texts(example: str | Mapping[str, Any], fields: Sequence[str], row: in
             value = example["text"][start:end]
         if not isinstance(value, str):
             found = "is missing" if value is None else f"is of type {type(value).__name__}, not a string"
-            raise MaskMatchError(f"Text {row}: its field {name!r} {found}; fields needed: {', '.join(fields)}.")
+            raise MaskMatchError(
+                f"Text {row}: its field {name!r} {found}; fields needed: {', '.join(fields)}."
+            )
+        if not is_unicode(value):
+            raise MaskMatchError(
+                f"Text {row}: its field {name!r} holds half of a character (a lone surrogate)."
+            )
         values[name] = mark_spans(value, spans) if name == "text" and spans else FieldText(value)
     return values
 
@@ -59,16 +69,17 @@ def mark_spans(text: str, spans: Mapping[str, tuple[int, int]]) -> FieldText:
     >>> mark_spans("The clay was in a jar.", {"head": (4, 8), "tail": (18, 21)}).text
     'The @ clay @ was in a # jar #.'
     """
-    # Opening marks of an outer span come before those of an inner one, closing marks after.
-    inserts: list[tuple[int, int, int, str]] = []
-    for name, (start, end) in spans.items():
+    # Opening marks of an outer span come before those of an inner one, closing marks after; of two spans that
+    # are the same, the first is the outer one.
+    inserts: list[tuple[int, int, int, int, str]] = []
+    for number, (name, (start, end)) in enumerate(spans.items()):
         opening, closing = MARKS[name]
-        inserts.append((start, 1, -end, f"{opening} "))
-        inserts.append((end, 0, -start, f" {closing}"))
+        inserts.append((start, 1, -end, number, f"{opening} "))
+        inserts.append((end, 0, -start, -number, f" {closing}"))
     pieces: list[str] = []
     spared: list[tuple[int, int]] = []
     position = length = depth = begin = 0
-    for place, is_opening, _, mark in sorted(inserts):
+    for place, is_opening, _, _, mark in sorted(inserts):
         pieces += [text[position:place], mark]
         length += place - position
         if is_opening and depth == 0:
@@ -91,10 +102,11 @@ def _spans(example: Mapping[str, Any], row: int) -> dict[str, tuple[int, int]]:
             continue
         text = example.get("text")
         try:
-            start, end = (int(place) for place in span)
+            start, end = (operator.index(place) for place in span)
         except (TypeError, ValueError):
             raise MaskMatchError(
-                f"Text {row}: {name}_span is {span!r}; a span is two numbers, start and end, in characters of text."
+                f"Text {row}: {name}_span is {span!r}; a span is two numbers, start and end, in characters "
+                "of text."
             ) from None
         if not isinstance(text, str) or not 0 <= start < end <= len(text):
             raise MaskMatchError(

@@ -31,15 +31,16 @@ class Part:
 class Prompt:
     """A template such as ``"{text} It is about {mask}."``.
 
-    Names in braces are fields, ``{mask}`` is where the encoder's state is read, ``{sep}`` is the encoder's separator
-    token; ``{{`` and ``}}`` are literal braces. A template that cannot work is refused when it is made.
+    Names in braces are fields, ``{mask}`` is where the encoder's state is read, ``{sep}`` is the encoder's
+    separator token; ``{{`` and ``}}`` are literal braces. A template that cannot work is refused when it is
+    made.
 
     Args:
         template: The template.
         fields: The fields it may name. One that is not among them is refused.
         required: The fields it has to name.
-        masked: Whether it must hold a mask. A method that reads the encoder elsewhere (at [CLS], or pooled) takes
-            prompts without one.
+        masked: Whether it must hold a mask. A method that reads the encoder elsewhere (at [CLS], or pooled)
+            takes prompts without one.
 
     >>> Prompt("{text} It is about {mask}.").fields
     ('text',)
@@ -101,7 +102,9 @@ class Prompt:
 
 def _parse(template: str) -> tuple[Part, ...]:
     if not isinstance(template, str) or not template.strip():
-        raise MaskMatchError('A prompt is a text such as "{text} It is about {mask}."; this one is empty.')
+        raise MaskMatchError(
+            f'A prompt is a text such as "{{text}} It is about {{mask}}.", not {template!r}.'
+        )
     parts: list[Part] = []
     try:
         pieces = list(Formatter().parse(template))

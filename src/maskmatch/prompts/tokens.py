@@ -1,4 +1,4 @@
-"""Prompts as token ids. All truncation lives here: it shortens field texts, never the prompt's words or masks."""
+"""Prompts as token ids. All truncation lives here: it shortens fields, never a prompt's words or masks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.prompts.fields import FieldText
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerBase
 
     from maskmatch.prompts.template import Part, Prompt
@@ -34,7 +34,7 @@ class TokenizedPrompts:
         return len(self.input_ids)
 
     def followed_by(self, other: TokenizedPrompts) -> TokenizedPrompts:
-        """These prompts and others behind them; where the numbers of masks differ, the places are filled with -1."""
+        """These prompts and others behind them; where the numbers of masks differ, -1 fills the places."""
         masks = max(self.mask_positions.shape[1], other.mask_positions.shape[1])
         positions = [
             np.pad(part, ((0, 0), (0, masks - part.shape[1])), constant_values=-1)
@@ -47,7 +47,9 @@ class TokenizedPrompts:
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
         """Some of the prompts."""
         rows = np.asarray(rows, dtype=np.int64)
-        return TokenizedPrompts([self.input_ids[row] for row in rows], self.mask_positions[rows], self.cut[rows])
+        return TokenizedPrompts(
+            [self.input_ids[row] for row in rows], self.mask_positions[rows], self.cut[rows]
+        )
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -68,8 +70,17 @@ class _Filled:
     """Words and fields that are tokenised together, row by row."""
 
     parts: list[Part]
+    strip_start: bool = False
+    """Whether the mask before it swallows the blanks beside it."""
+    strip_end: bool = False
+    """Whether the mask behind it does."""
 
     def text(self, row: FieldTexts) -> str:
+        text = self.unstripped(row)
+        text = text.lstrip() if self.strip_start else text
+        return text.rstrip() if self.strip_end else text
+
+    def unstripped(self, row: FieldTexts) -> str:
         return "".join(row[part.text].text if part.kind == "field" else part.text for part in self.parts)
 
 
@@ -84,9 +95,9 @@ class _Token:
 class PromptTokenizer:
     """Fills prompts and turns them into token ids.
 
-    The words between two masks are tokenised together with the field texts among them, as the tokenizer itself would
-    treat the filled prompt; masks are put in as ids afterwards. So a text that happens to hold ``[MASK]`` or
-    ``<mask>`` never makes a mask, whatever the tokenizer.
+    The words between two masks are tokenised together with the field texts among them, as the tokenizer
+    itself would treat the filled prompt; masks are put in as ids afterwards. So a text that happens to hold
+    ``[MASK]`` or ``<mask>`` never makes a mask, whatever the tokenizer.
 
     Args:
         tokenizer: A tokenizer of transformers that is backed by the tokenizers library.
@@ -97,8 +108,7 @@ class PromptTokenizer:
         _check_tokenizer(tokenizer, max_length)
         self.tokenizer = tokenizer
         self.max_length = max_length
-        self._backend: Any = tokenizer.backend_tokenizer  # type: ignore[attr-defined]
-        self._mask_id = int(tokenizer.mask_token_id)  # type: ignore[arg-type]
+        self._mask_id = int(tokenizer.mask_token_id)
         self._unknown_id = tokenizer.unk_token_id
         self._special_ids = set(tokenizer.all_special_ids) - {self._unknown_id}
         self._prefix, self._suffix = self._frame()
@@ -131,13 +141,24 @@ class PromptTokenizer:
         """The token ids of bare words as they would stand inside a sentence, without special tokens."""
         return [ids or [int(self._unknown_id or 0)] for ids in self._encode([f" {text}" for text in texts])]
 
+    @property
+    def _backend(self) -> Any:
+        """The tokenizer of the tokenizers library, freed of what other callers may have set on it."""
+        backend: Any = self.tokenizer.backend_tokenizer
+        backend.encode_special_tokens = True  # "[MASK]" in a text is a word
+        backend.no_truncation()
+        backend.no_padding()
+        return backend
+
     def _frame(self) -> tuple[list[int], list[int]]:
         """The special tokens that this tokenizer puts before and after a text."""
         encoded = self.tokenizer("a", return_special_tokens_mask=True)
         ids: list[int] = encoded["input_ids"]
         special: list[int] = encoded["special_tokens_mask"]
         if all(special):
-            raise MaskMatchError(f"The tokenizer {type(self.tokenizer).__name__} makes nothing of the text 'a'.")
+            raise MaskMatchError(
+                f"The tokenizer {type(self.tokenizer).__name__} makes nothing of the text 'a'."
+            )
         first, last = special.index(0), len(special) - 1 - special[::-1].index(0)
         return ids[:first], ids[last + 1 :]
 
@@ -145,44 +166,43 @@ class PromptTokenizer:
         """A prompt as segments, made once: what is the same in every row is tokenised here."""
         if prompt.template not in self._compiled:
             segments: list[_Fixed | _Filled] = [_Fixed(self._prefix)]
-            for parts in _between_special(self._strip_around_masks(prompt.parts)):
-                kind = parts[0].kind
+            # Some tokenizers let the mask swallow the blanks beside it, those of a text included.
+            mask = self.tokenizer.added_tokens_decoder.get(self._mask_id)
+            runs = _between_special(prompt.parts)
+            kinds = [None, *(parts[0].kind for parts in runs), None]
+            for parts, before, kind, behind in zip(runs, kinds, kinds[1:], kinds[2:], strict=False):
                 if kind == "mask":
                     segments.append(_Fixed([self._mask_id], is_mask=True))
                 elif kind == "sep":
-                    segments.append(_Fixed([int(self.tokenizer.sep_token_id)]))  # type: ignore[arg-type]
-                elif any(part.kind == "field" for part in parts):
-                    segments.append(_Filled(parts))
+                    segments.append(_Fixed([self._separator(prompt)]))
                 else:
-                    segments.append(_Fixed(self._encode([_Filled(parts).text({})])[0]))
+                    filled = _Filled(
+                        parts,
+                        strip_start=before == "mask" and mask is not None and mask.rstrip,
+                        strip_end=behind == "mask" and mask is not None and mask.lstrip,
+                    )
+                    same = all(part.kind == "words" for part in parts)
+                    segments.append(_Fixed(self._encode([filled.text({})])[0]) if same else filled)
             self._compiled[prompt.template] = [*segments, _Fixed(self._suffix)]
         return self._compiled[prompt.template]
 
-    def _strip_around_masks(self, parts: Sequence[Part]) -> list[Part]:
-        """Some tokenizers let the mask swallow the blanks beside it; do the same to the prompt's words there."""
-        mask = self.tokenizer.added_tokens_decoder.get(self._mask_id)  # type: ignore[attr-defined]
-        stripped = list(parts)
-        for number, part in enumerate(parts):
-            if part.kind != "words":
-                continue
-            words = part.text
-            if mask and mask.lstrip and number + 1 < len(parts) and parts[number + 1].kind == "mask":
-                words = words.rstrip()
-            if mask and mask.rstrip and number > 0 and parts[number - 1].kind == "mask":
-                words = words.lstrip()
-            stripped[number] = type(part)("words", words)
-        return [part for part in stripped if part.kind != "words" or part.text]
+    def _separator(self, prompt: Prompt) -> int:
+        if self.tokenizer.sep_token_id is None:
+            raise MaskMatchError(
+                f"The prompt {prompt.template!r} names {{sep}}, but the tokenizer "
+                f"{type(self.tokenizer).__name__} has no separator token; put in words instead."
+            )
+        return int(self.tokenizer.sep_token_id)
 
     def _fill(self, segment: _Filled, rows: Sequence[FieldTexts]) -> list[list[int]]:
         return self._encode([segment.text(row) for row in rows])
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
-        self._backend.encode_special_tokens = True
         encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
         return [self._without_special(encoding.ids) for encoding in encodings]
 
     def _without_special(self, ids: list[int]) -> list[int]:
-        """Special tokens inside a text become unknown: a SentencePiece vocabulary holds its mask as a word."""
+        """Special tokens in a text become unknown: a SentencePiece vocabulary holds its mask as a word."""
         if self._special_ids.isdisjoint(ids):
             return ids
         harmless = [] if self._unknown_id is None else [self._unknown_id]
@@ -207,8 +227,8 @@ class PromptTokenizer:
         own = sum(len(piece) for piece in pieces) - sum(len(tokens) for tokens in by_field)
         if own >= self.max_length:
             raise MaskMatchError(
-                f"The prompt {prompt.template!r} alone takes {own} tokens of the {self.max_length} allowed, which leaves "
-                "no room for a text; shorten the prompt or raise max_length."
+                f"The prompt {prompt.template!r} alone takes {own} tokens of the {self.max_length} allowed, "
+                "which leaves no room for a text; shorten the prompt or raise max_length."
             )
         shares = share_room([len(tokens) for tokens in by_field], self.max_length - own)
         gone = {
@@ -231,8 +251,10 @@ class PromptTokenizer:
                 in_value[start:end] = [True] * (end - start)
             spared += in_value
             number += part.kind == "field"
-        self._backend.encode_special_tokens = True
-        encoding = self._backend.encode(segment.text(row), add_special_tokens=False)
+        text = segment.text(row)
+        skipped = segment.unstripped(row).find(text)  # what was stripped at its start
+        owner, spared = owner[skipped:], spared[skipped:]
+        encoding = self._backend.encode(text, add_special_tokens=False)
         tokens: list[_Token] = []
         for id_, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
             owners = set(owner[start : max(end, start + 1)])
@@ -266,8 +288,8 @@ def share_room(lengths: Sequence[int], room: int) -> list[int]:
 def order_of_going(spared: Sequence[bool]) -> list[int]:
     """In which order the tokens of a field go when it is cut.
 
-    From the end; but where a span is marked, first what follows the last one, then what precedes the first one, then
-    what lies between, and the marked spans themselves last.
+    From the end; but where a span is marked, first what follows the last one, then what precedes the first
+    one, then what lies between, and the marked spans themselves last.
     """
     if not any(spared):
         return list(range(len(spared) - 1, -1, -1))
@@ -295,12 +317,15 @@ def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Non
     name = type(tokenizer).__name__
     if not getattr(tokenizer, "is_fast", False):
         raise MaskMatchError(
-            f"The tokenizer {name} is not backed by the tokenizers library; choose a model with a fast tokenizer."
+            f"The tokenizer {name} is not backed by the tokenizers library; choose a model with a fast "
+            "tokenizer."
         )
     if tokenizer.mask_token_id is None:
         raise MaskMatchError(
-            f"The tokenizer {name} has no mask token; choose an encoder that was trained with one, such as BERT, "
-            "RoBERTa, DeBERTa, MPNet or ModernBERT."
+            f"The tokenizer {name} has no mask token; choose an encoder that was trained with one, such as "
+            "BERT, RoBERTa, DeBERTa, MPNet or ModernBERT."
         )
     if max_length < SHORTEST_MAX_LENGTH:
-        raise MaskMatchError(f"max_length is {max_length}; it has to be at least {SHORTEST_MAX_LENGTH} tokens.")
+        raise MaskMatchError(
+            f"max_length is {max_length}; it has to be at least {SHORTEST_MAX_LENGTH} tokens."
+        )

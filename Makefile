@@ -1,0 +1,47 @@
+# Everything happens in .venv in this folder; the only things needed beforehand are Python 3.10 or later and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export HF_HUB_OFFLINE ?= 1
+
+.PHONY: help setup demo test lint bench docs clean
+
+help:
+	@echo "make setup   install everything into .venv"
+	@echo "make demo    the main job, end to end, on the embedded encoder"
+	@echo "make test    lint, types and tests"
+	@echo "make lint    lint and types only"
+	@echo "make bench   run the benchmarks again (MASKMATCH_DATA=folder of datasets)"
+	@echo "make docs    write the pages of figures again from benchmarks/results"
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10))" || \
+		{ echo "maskmatch needs Python 3.10 or later; name one with: make PYTHON=python3.12 …"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+demo: setup
+	$(BIN)/maskmatch demo
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+bench: setup
+	$(BIN)/python -m benchmarks.run
+
+docs: setup
+	$(BIN)/python -m benchmarks.write_docs
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

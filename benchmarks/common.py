@@ -1,0 +1,102 @@
+"""What the benchmarks share: datasets, and results files that say how they came about."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from maskmatch import MaskMatchError, draw_shots, load_examples
+from maskmatch.data import Examples
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """A command line with the folder of the datasets, which can also stand in MASKMATCH_DATA."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument(
+        "--data", type=Path, default=os.environ.get("MASKMATCH_DATA"), help="folder of the datasets"
+    )
+    return arguments
+
+
+def load_split(data: Path | None, name: str, split: str, fields: tuple[str, ...] = ("text",)) -> Examples:
+    """A split of a dataset: ``DATA/NAME/SPLIT.jsonl.gz``, one object a line."""
+    if data is None:
+        raise MaskMatchError("Name the folder of the datasets with --data, or in MASKMATCH_DATA.")
+    return load_examples(Path(data) / name / f"{split}.jsonl.gz", fields)
+
+
+def shots(examples: Examples, number: int, seed: int) -> Examples:
+    """A seeded draw of so many rows a label."""
+    assert examples.labels is not None
+    rows = draw_shots(examples.labels, number, seed)
+    return Examples([examples.texts[row] for row in rows], [examples.labels[row] for row in rows])
+
+
+def label_names(examples: Examples) -> list[str]:
+    """All labels of a split, sorted."""
+    assert examples.labels is not None
+    return sorted(set(examples.labels))
+
+
+def mean_and_sd(values: list[float]) -> dict[str, float]:
+    """Mean and sample standard deviation."""
+    mean = sum(values) / len(values)
+    variance = sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+    return {"mean": round(mean, 4), "sd": round(variance**0.5, 4)}
+
+
+def read_results(name: str) -> dict[str, Any]:
+    """The committed results of a benchmark."""
+    return dict(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
+
+
+def write_results(name: str, result: dict[str, Any]) -> Path:
+    """Write results with the command, versions and machine that they came from; whole or not at all."""
+    import torch
+
+    path = RESULTS / f"{name}.json"
+    data = {
+        "command": f"python -m benchmarks.{name} " + " ".join(_without_paths(sys.argv[1:])),
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "versions": {
+            "python": platform.python_version(),
+            **{package: version(package) for package in ("maskmatch", "torch", "transformers")},
+        },
+        "machine": {"cpu": _cpu(), "cores": os.cpu_count(), "threads": torch.get_num_threads()},
+        **result,
+    }
+    data["command"] = data["command"].strip()
+    RESULTS.mkdir(exist_ok=True)
+    scratch = path.with_suffix(".writing")
+    scratch.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    scratch.replace(path)
+    return path
+
+
+def _without_paths(arguments: list[str]) -> list[str]:
+    """The arguments without the data folder, which is another one on every machine."""
+    kept: list[str] = []
+    skip = False
+    for argument in arguments:
+        if not skip and argument != "--data":
+            kept.append(argument)
+        skip = argument == "--data"
+    return kept
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

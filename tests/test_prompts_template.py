@@ -1,0 +1,154 @@
+"""Templates: what they are made of, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.prompts import FIELDS, Prompt
+
+
+def shape(prompt: Prompt) -> list[tuple[str, str]]:
+    """The parts of a prompt, words that follow each other joined."""
+    joined: list[tuple[str, str]] = []
+    for part in prompt.parts:
+        if part.kind == "words" and joined and joined[-1][0] == "words":
+            joined[-1] = ("words", joined[-1][1] + part.text)
+        else:
+            joined.append((part.kind, part.text))
+    return joined
+
+
+def test_a_template_falls_into_its_parts() -> None:
+    prompt = Prompt("{text} It is {mask}, or {mask}. {sep}{text_b}")
+    assert shape(prompt) == [
+        ("field", "text"),
+        ("words", " It is "),
+        ("mask", ""),
+        ("words", ", or "),
+        ("mask", ""),
+        ("words", ". "),
+        ("sep", ""),
+        ("field", "text_b"),
+    ]
+    assert prompt.fields == ("text", "text_b")
+    assert prompt.masks == 2
+
+
+def test_escaped_braces_are_literal_braces() -> None:
+    prompt = Prompt("{{text}} {text} }}{mask}{{")
+    assert shape(prompt) == [
+        ("words", "{text} "),
+        ("field", "text"),
+        ("words", " }"),
+        ("mask", ""),
+        ("words", "{"),
+    ]
+
+
+def test_a_field_that_is_named_twice_is_one_field() -> None:
+    assert Prompt("{text_b} {text} {text_b} {mask}").fields == ("text_b", "text")
+
+
+def test_a_prompt_is_its_template() -> None:
+    prompt = Prompt("{text} {mask}")
+    assert str(prompt) == "{text} {mask}"
+    assert prompt == Prompt("{text} {mask}", ("text",))
+    assert prompt != Prompt("{text}  {mask}")
+    assert hash(prompt) == hash(Prompt("{text} {mask}"))
+
+
+def test_a_method_that_reads_no_mask_takes_prompts_without_one() -> None:
+    assert Prompt("{text} {sep} {text_b}", masked=False).masks == 0
+
+
+def test_fields_of_a_task_of_ones_own_are_allowed() -> None:
+    assert Prompt("{subject}: {body} {mask}", ("subject", "body")).fields == ("subject", "body")
+
+
+@pytest.mark.parametrize(
+    ("template", "options", "words"),
+    [
+        ("{txt} is {mask}", {}, ["{txt}", "{text}", "{mask}"]),
+        ("{text} {head} {mask}", {"fields": ("text",)}, ["{head}", "{text}"]),
+        ("{text} is it", {}, ["no mask", "{mask}"]),
+        ("It is {mask}", {}, ["names no field", "{text}"]),
+        ("{{text}} is {mask}", {}, ["names no field"]),
+        ("{text is {mask}", {}, ["do not balance"]),
+        ("{text} is {mask", {}, ["do not balance", "{{ or }}"]),
+        ("text} is {mask}", {}, ["do not balance"]),
+        ("{text} {mask} {", {}, ["do not balance"]),
+        ("{text} {mask} }", {}, ["do not balance"]),
+        ("{text!r} {mask}", {}, ["{text!r}", "plain field name"]),
+        ("{text:>10} {mask}", {}, ["{text:>10}", "plain field name"]),
+        ("{text!s:>10} {mask}", {}, ["{text!s:>10}"]),
+        ("{text:{mask}}", {}, ["plain field name"]),
+        ("{text[0]} {mask}", {}, ["{text[0]}"]),
+        ("{text.upper} {mask}", {}, ["{text.upper}"]),
+        ("{0} {mask}", {}, ["{0}"]),
+        ("{} {mask}", {}, ["{}"]),
+        ("{ text } {mask}", {}, ["{ text }"]),
+        ("{text} {mask!r}", {}, ["{mask!r}"]),
+        ("", {}, ["A prompt is a text such as", "''"]),
+        (" \n", {}, ["A prompt is a text such as"]),
+        (None, {}, ["A prompt is a text such as", "None"]),
+        (7, {}, ["A prompt is a text such as", "7"]),
+        (
+            "it is {mask}",
+            {"fields": ("label",), "required": ("label",)},
+            ["has to name {label}", '"{label} is {mask}."'],
+        ),
+        ("{text} is {mask}", {"required": ("label",)}, ["has to name {label}"]),
+        ("{text} is {mask}", {"fields": ("label",), "required": ("label",)}, ["{text}", "{label}"]),
+    ],
+)
+def test_a_template_that_cannot_work_is_refused(
+    template: Any, options: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(MaskMatchError) as caught:
+        Prompt(template, **options)
+    for word in words:
+        assert word in str(caught.value)
+
+
+PIECES = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=6).map(lambda words: ("words", words)),
+    st.sampled_from(FIELDS).map(lambda name: ("field", name)),
+    st.just(("mask", "")),
+    st.just(("sep", "")),
+)
+
+
+@given(st.lists(PIECES, max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_any_template_is_read_as_it_was_written(pieces: list[tuple[str, str]]) -> None:
+    pieces = [*pieces, ("field", "text"), ("mask", "")]
+    written = "".join(
+        text.replace("{", "{{").replace("}", "}}") if kind == "words" else f"{{{text or kind}}}"
+        for kind, text in pieces
+    )
+    prompt = Prompt(written)
+    assert "".join(text or f"<{kind}>" for kind, text in shape(prompt)) == "".join(
+        text if kind in ("words", "field") else f"<{kind}>" for kind, text in pieces
+    )
+    assert prompt.masks == sum(kind == "mask" for kind, _ in pieces)
+    assert set(prompt.fields) == {text for kind, text in pieces if kind == "field"}
+
+
+@given(st.text("{}mask tex!:.[]0", max_size=20))
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_written_it_works_or_is_refused_in_a_sentence(template: str) -> None:
+    try:
+        prompt = Prompt(template)
+    except MaskMatchError as error:
+        message = str(error)
+        prompt = None
+    if prompt is None:
+        assert message.endswith((".", '"'))
+    else:
+        assert prompt.masks >= 1
+        assert set(prompt.fields) <= set(FIELDS)

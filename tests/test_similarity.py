@@ -1,0 +1,187 @@
+"""Similarities against numpy, joins of phrases against loops."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.similarity import PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases
+
+KINDS: tuple[SimilarityKind, ...] = ("dot", "cosine")
+JOINS: tuple[PhraseJoin, ...] = ("mean", "max", "logsumexp")
+
+
+def by_hand(
+    config: SimilarityConfig,
+    inputs: torch.Tensor,
+    labels: torch.Tensor,
+    present: torch.Tensor,
+    offset: float = 0.0,
+) -> np.ndarray:
+    """The scores, one at a time."""
+    texts, count = len(inputs), present.shape[0]
+    scores = np.zeros((texts, count))
+    for row in range(texts):
+        x = inputs[row].double().numpy().mean(axis=0)
+        for label in range(count):
+            own = labels[row, label] if labels.dim() == 5 else labels[label]
+            found = []
+            for phrase in range(present.shape[1]):
+                if present[label, phrase]:
+                    y = own[phrase].double().numpy().mean(axis=0)
+                    product = x @ y
+                    if config.kind == "cosine":
+                        product /= np.linalg.norm(x) * np.linalg.norm(y)
+                    found.append((product - offset) / config.temperature)
+            scores[row, label] = {
+                "mean": np.mean(found),
+                "max": np.max(found),
+                "logsumexp": np.log(np.mean(np.exp(found))),
+            }[config.phrases]
+    return scores
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Inputs (n, masks, dim), labels (K, phrases, masks, dim), and which phrases are there."""
+    texts, count, phrases = (draw(st.integers(1, 4)) for _ in range(3))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 10_000)))
+    dimension = draw(st.integers(1, 6))
+    inputs = torch.randn(texts, draw(st.integers(1, 3)), dimension, generator=generator) + 0.1
+    labels = torch.randn(count, phrases, draw(st.integers(1, 3)), dimension, generator=generator) + 0.1
+    numbers = torch.tensor(draw(st.lists(st.integers(1, phrases), min_size=count, max_size=count)))
+    return inputs, labels, torch.arange(phrases)[None] < numbers[:, None]
+
+
+@given(
+    cases(),
+    st.sampled_from(KINDS),
+    st.sampled_from(JOINS),
+    st.sampled_from([0.05, 0.5, 1.0, 4.0]),
+    st.booleans(),
+)
+@settings(max_examples=120, deadline=None)
+def test_scores_are_those_worked_by_hand(
+    case: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+    kind: SimilarityKind,
+    join: PhraseJoin,
+    temperature: float,
+    offset: bool,
+) -> None:
+    inputs, labels, present = case
+    config = SimilarityConfig(kind=kind, temperature=temperature, phrases=join)
+    similarity = Similarity(config, offset=offset)
+    moved = {"dot": 0.0, "cosine": 0.5}[kind] if offset else 0.0
+    if offset:
+        assert similarity.offset is not None
+        assert similarity.offset.item() == moved
+        with torch.no_grad():
+            similarity.offset += 0.25
+        moved += 0.25
+    with torch.no_grad():
+        scores = similarity(inputs, labels, present)
+        repeated = similarity(inputs, labels.expand(len(inputs), *labels.shape), present)
+    expected = by_hand(config, inputs, labels, present, moved)
+    assert scores.shape == (len(inputs), len(labels))
+    np.testing.assert_allclose(scores.numpy(), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(repeated.numpy(), scores.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_labels_that_hang_on_the_text_are_scored_with_their_own_text() -> None:
+    generator = torch.Generator().manual_seed(3)
+    inputs = torch.randn(3, 2, 4, generator=generator)
+    labels = torch.randn(3, 5, 2, 1, 4, generator=generator)
+    present = torch.tensor([[True, True], [True, False], [True, True], [True, False], [True, True]])
+    for kind in KINDS:
+        config = SimilarityConfig(kind=kind, temperature=0.5)
+        scores = Similarity(config)(inputs, labels, present)
+        np.testing.assert_allclose(
+            scores.numpy(), by_hand(config, inputs, labels, present), rtol=1e-5, atol=1e-5
+        )
+
+
+def test_phrases_that_are_not_there_do_not_count_whatever_stands_in_their_place() -> None:
+    inputs = torch.randn(2, 1, 4)
+    labels = torch.randn(3, 2, 1, 4)
+    present = torch.tensor([[True, True], [True, False], [True, False]])
+    other = labels.clone()
+    other[~present] = 1e6
+    for join in JOINS:
+        similarity = Similarity(SimilarityConfig(kind="dot", temperature=1.0, phrases=join))
+        assert torch.equal(similarity(inputs, labels, present), similarity(inputs, other, present))
+
+
+def test_joins_of_phrases_worked_by_hand() -> None:
+    scores = torch.tensor([[[1.0, 3.0], [2.0, 50.0]]])
+    present = torch.tensor([[True, True], [True, False]])
+    assert join_phrases(scores, present, "mean").tolist() == [[2.0, 2.0]]
+    assert join_phrases(scores, present, "max").tolist() == [[3.0, 2.0]]
+    soft = join_phrases(scores, present, "logsumexp")
+    assert soft[0].tolist() == pytest.approx([math.log((math.e + math.e**3) / 2), 2.0])
+    alike = join_phrases(torch.full((1, 2, 3), 0.7), torch.ones(2, 3, dtype=torch.bool), "logsumexp")
+    assert alike[0].tolist() == pytest.approx([0.7, 0.7]), "a label gains nothing by saying the same thrice"
+
+
+def test_a_learned_temperature_is_a_parameter_and_a_fixed_one_is_not() -> None:
+    fixed = Similarity(SimilarityConfig(temperature=0.07))
+    learned = Similarity(SimilarityConfig(temperature=0.07, learn_temperature=True))
+    assert [name for name, _ in fixed.named_parameters()] == []
+    assert "log_scale" in fixed.state_dict()
+    assert [name for name, _ in learned.named_parameters()] == ["log_scale"]
+    assert fixed.temperature == pytest.approx(0.07)
+    learned(torch.ones(1, 1, 2), torch.ones(1, 1, 1, 2), torch.ones(1, 1, dtype=torch.bool)).sum().backward()
+    assert learned.log_scale.grad is not None
+    assert learned.log_scale.grad.item() == pytest.approx(1 / 0.07, rel=1e-4)
+    with torch.no_grad():
+        learned.log_scale += math.log(2)
+    assert learned.temperature == pytest.approx(0.035)
+
+
+def test_an_offset_is_learned() -> None:
+    similarity = Similarity(SimilarityConfig(kind="cosine", temperature=0.1), offset=True)
+    assert [name for name, _ in similarity.named_parameters()] == ["offset"]
+    same = similarity(torch.ones(1, 1, 2), torch.ones(1, 1, 1, 2), torch.ones(1, 1, dtype=torch.bool))
+    assert same.item() == pytest.approx((1 - 0.5) / 0.1)
+    same.sum().backward()
+    assert similarity.offset is not None
+    assert similarity.offset.grad is not None
+    assert similarity.offset.grad.item() == pytest.approx(-10.0)
+
+
+def test_a_kind_alone_brings_its_usual_temperature() -> None:
+    assert SimilarityConfig.of("dot") == SimilarityConfig(kind="dot", temperature=1.0)
+    assert SimilarityConfig.of("cosine") == SimilarityConfig(kind="cosine", temperature=0.05)
+    own = SimilarityConfig(kind="dot", temperature=3.0, learn_temperature=True, phrases="max")
+    assert SimilarityConfig.of(own) is own
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "euclidean"}, "There is no similarity 'euclidean'; choose one of dot, cosine"),
+        ({"kind": None}, "There is no similarity None"),
+        ({"phrases": "median"}, "There is no join of phrases 'median'; choose one of mean, max, logsumexp"),
+        ({"temperature": 0}, "The temperature is 0; it has to be a number above 0"),
+        ({"temperature": -0.5}, "The temperature is -0.5"),
+        ({"temperature": float("nan")}, "The temperature is nan"),
+        ({"temperature": float("inf")}, "The temperature is inf"),
+        ({"temperature": "warm"}, "The temperature is 'warm'"),
+        ({"temperature": None}, "The temperature is None"),
+    ],
+)
+def test_a_similarity_that_there_is_not_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(MaskMatchError) as caught:
+        SimilarityConfig(**options)
+    assert message in str(caught.value)
+
+
+def test_a_kind_that_there_is_not_is_refused() -> None:
+    with pytest.raises(MaskMatchError, match="There is no similarity 'l2'"):
+        SimilarityConfig.of("l2")  # type: ignore[arg-type]

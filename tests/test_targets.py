@@ -1,0 +1,125 @@
+"""The labels of rows as what a model learns."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet
+from maskmatch.targets import check_trainable, has_several, labels_in, plain_labels, target_array
+
+
+class Color(Enum):
+    RED = 2
+    BLUE = 1
+
+
+def test_lists_and_sets_and_arrays_are_several_labels_and_a_tuple_is_one() -> None:
+    assert has_several([["a"], ["b", "c"], []])
+    assert has_several([{"a"}, frozenset("b"), np.array(["c"])])
+    assert not has_several(["a", 1, ("b", "c"), None])
+    assert not has_several([])
+    with pytest.raises(MaskMatchError, match="1 of 3 rows have a list of labels"):
+        has_several(["a", ["b"], "c"])
+
+
+def test_labels_become_plain_values() -> None:
+    plain = plain_labels(np.array([2, 1]), multi_label=False)
+    assert plain == [2, 1]
+    assert all(type(id_) is int for id_ in plain)
+    assert plain_labels(["a", ("b", np.int64(1)), Color.RED, True], False) == ["a", ("b", 1), Color.RED, True]
+    assert plain_labels([["a", "b"], ("c",), {"d"}, np.array(["e"]), [], "f"], True) == [
+        ["a", "b"],
+        ["c"],
+        ["d"],
+        ["e"],
+        [],
+        ["f"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "several", "message"),
+    [
+        (["a", None], False, "Row 1: A label is missing"),
+        (["a", "b", float("nan")], False, "Row 2: A label is missing"),
+        ([""], False, "Row 0: The label '' is blank"),
+        (["a", ["b"]], False, "Row 1: The label ['b'] cannot be an id"),
+        (["a", np.array([1, 2])], False, "Row 1: The label array([1, 2]) cannot be an id"),
+        ([["a"], ["b", None]], True, "Row 1: A label is missing"),
+        ([["a"], [" "]], True, "Row 1: The label ' ' is blank"),
+    ],
+)
+def test_a_label_that_cannot_be_used_is_refused_with_its_row(
+    labels: Any, several: bool, message: str
+) -> None:
+    with pytest.raises(MaskMatchError) as caught:
+        plain_labels(labels, several)
+    assert message in str(caught.value)
+
+
+def test_labels_are_sorted() -> None:
+    assert labels_in(["b", "a", "b"], False) == ["a", "b"]
+    assert labels_in([10, 9, 10], False) == [9, 10]
+    assert labels_in([["b"], [], ["c", "a"]], True) == ["a", "b", "c"]
+    assert labels_in([], False) == []
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(), st.text(min_size=1), st.tuples(st.integers(), st.text()), st.sampled_from(Color)
+        )
+    )
+)
+@settings(max_examples=80, deadline=None)
+def test_the_order_of_labels_does_not_hang_on_that_of_the_rows(rows: list[Any]) -> None:
+    found = labels_in(rows, False)
+    assert found == labels_in(rows[::-1], False)
+    assert len(found) == len(set(rows))
+    assert set(found) == set(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "several", "message"),
+    [
+        (["a", "a"], None, False, "fewer than two labels, only 'a'"),
+        ([], None, False, "fewer than two labels;"),
+        ([["a"], []], None, True, "fewer than two labels, only 'a'"),
+        (["a", "b", "c", "c"], ["a", "b"], False, "'c' (2 rows); add them with add_labels"),
+        (list("abcdefg"), ["a", "b"], False, "'c' (1 rows), 'd' (1 rows), 'e' (1 rows) and 2 more"),
+        ([["a", "x"], ["b", "x"]], ["a", "b"], True, "'x' (2 rows)"),
+    ],
+)
+def test_data_that_cannot_teach_is_refused(
+    rows: list[Any], labels: list[str] | None, several: bool, message: str
+) -> None:
+    with pytest.raises(MaskMatchError) as caught:
+        check_trainable(rows, None if labels is None else LabelSet.of(labels), several)
+    assert message in str(caught.value)
+
+
+def test_data_that_can_teach_is_taken() -> None:
+    check_trainable(["a", "b"], None, False)
+    check_trainable(["a", "b"], LabelSet.of(["b", "c", "a"]), False)
+    check_trainable([["a", "b"], []], LabelSet.of(["b", "a"]), True)
+
+
+def test_targets_are_positions() -> None:
+    targets = target_array(["b", "a", "b"], LabelSet.of(["a", "b", "c"]), False)
+    assert targets.tolist() == [1, 0, 1]
+    assert targets.dtype == np.int64
+    with pytest.raises(MaskMatchError, match="There is no label 'x'"):
+        target_array(["x"], LabelSet.of(["a", "b"]), False)
+
+
+def test_targets_with_several_labels_are_rows_of_0_and_1() -> None:
+    targets = target_array([["c", "a"], [], ["b", "unknown"]], LabelSet.of(["a", "b", "c"]), True)
+    assert targets.tolist() == [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    assert targets.dtype == np.float32
