@@ -21,9 +21,7 @@ RESULTS = Path(__file__).parent / "results"
 def parser(description: str) -> argparse.ArgumentParser:
     """A command line with the folder of the datasets, which can also stand in MASKMATCH_DATA."""
     arguments = argparse.ArgumentParser(description=description)
-    arguments.add_argument(
-        "--data", type=Path, default=os.environ.get("MASKMATCH_DATA"), help="folder of the datasets"
-    )
+    arguments.add_argument("--data", type=Path, default=os.environ.get("MASKMATCH_DATA"), help="folder of the datasets")
     return arguments
 
 

@@ -12,14 +12,16 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from benchmarks.common import label_names, load_split, parser, shots, write_results
 from maskmatch import MaskMatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 STEPS = 40
 REPEATS = 5
@@ -47,10 +49,7 @@ def main() -> None:
             output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             found.append(json.loads(output.splitlines()[-1]))
             print(part, found[-1], flush=True)
-    medians = {
-        part: {name: _median([run[name] for run in found]) for name in found[0]}
-        for part, found in runs.items()
-    }
+    medians = {part: {name: _median([run[name] for run in found]) for name in found[0]} for part, found in runs.items()}
     write_results(
         "overhead",
         {
@@ -89,13 +88,12 @@ def _bare(data: Path) -> dict[str, float]:
     from maskmatch.training import PooledBatches
 
     matcher, few = _setup(data)
-    batches = PooledBatches(matcher._training_data(few.texts, matcher._take_labels(few)))
-    model = matcher._ready_model()
+    assert matcher.labels is not None
+    batches = PooledBatches(matcher._scorer.training_data(few.texts, few.labels, matcher.labels))
+    model = matcher._scorer.model(matcher.labels)
     torch.manual_seed(0)
     order = torch.randperm(len(few)).tolist()
-    ready = [
-        batches([order[(step * 32 + place) % len(order)] for place in range(32)]) for step in range(STEPS)
-    ]
+    ready = [batches([order[(step * 32 + place) % len(order)] for place in range(32)]) for step in range(STEPS)]
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4, fused=True)
     model.train()
     started = time.perf_counter()

@@ -1,7 +1,6 @@
 """Which similarity should be the default: raw dot product, cosine with a fixed temperature, or with a learned one.
 
-5 shots a label, three seeds, accuracy on dev; test splits are not touched. The raw dot product gets a choice of learning
-rates, because its scale is another one.
+5 shots a label, three seeds, accuracy on dev; test splits are not touched.
 """
 
 from __future__ import annotations
@@ -36,9 +35,7 @@ def main() -> None:
                 key = {"dataset": dataset, "similarity": name, "seed": seed}
                 if any(key.items() <= cell.items() for cell in cells):
                     continue
-                matcher = MaskMatcher.from_pretrained(
-                    labels=label_names(train), task=task, similarity=similarity
-                )
+                matcher = MaskMatcher.from_pretrained(labels=label_names(train), task=task, similarity=similarity)
                 matcher.fit(few.texts, few.labels, seed=seed, learning_rate=LEARNING_RATE)
                 report = matcher.evaluate(dev.texts, dev.labels)
                 cells.append(

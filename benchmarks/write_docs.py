@@ -21,8 +21,8 @@ def readme_figures() -> str:
         f"embedded encoder with the library's defaults reaches an accuracy of **{few['accuracy']['mean']:.3f}** ± "
         f"{few['accuracy']['sd']:.3f} over {len(few['runs'])} seeds, after {seconds:.0f} s of training on "
         f"{few['machine']['cores']} CPU cores. {overhead['share_in_forward_backward_step']:.0%} of a training run is "
-        f"spent in forward, backward and optimizer step; its peak memory is {overhead['memory_ratio']:.2f} times that of "
-        "a bare PyTorch loop over the same batches."
+        "spent in forward, backward and optimizer step; its peak memory is "
+        f"{overhead['memory_ratio']:.2f} times that of a bare PyTorch loop over the same batches."
     )
 
 
@@ -32,8 +32,8 @@ def benchmarks_page() -> str:
         "\n\n".join(
             [
                 "# Benchmarks",
-                "Every figure here comes from a file in `benchmarks/results/`, which names its command, versions and machine. "
-                "This page is written by `make docs`.",
+                "Every figure here comes from a file in `benchmarks/results/`, which names its command, versions and "
+                "machine. This page is written by `make docs`.",
                 "## Few shots, the library's defaults",
                 f"banking77, {few['shots']} shots a label, encoder {few['encoder']}, accuracy on the whole test set "
                 f"({few['rows']:,} texts): **{few['accuracy']['mean']:.4f} ± {few['accuracy']['sd']:.4f}**. Settings: "
@@ -54,8 +54,8 @@ def benchmarks_page() -> str:
                 ),
                 _origin(few),
                 "## Which similarity",
-                f"{similarity['shots']} shots a label, learning rate {similarity['learning_rate']}, accuracy on dev, mean ± sd "
-                "over the seeds. The default is the cosine with a fixed temperature of 0.05: "
+                f"{similarity['shots']} shots a label, learning rate {similarity['learning_rate']}, accuracy on dev, "
+                "mean ± sd over the seeds. The default is the cosine with a fixed temperature of 0.05: "
                 + _similarity_reason(similarity["table"]),
                 _table(
                     ("dataset", "similarity", "seeds", "accuracy", "calibration error"),
@@ -72,8 +72,8 @@ def benchmarks_page() -> str:
                 ),
                 _origin(similarity),
                 "## What the library costs beside the arithmetic",
-                f"{overhead['steps']} training steps on banking77 in a process of its own, against a bare PyTorch loop over "
-                f"batches made beforehand in the same way; alternating, medians of {overhead['repeats']}.",
+                f"{overhead['steps']} training steps on banking77 in a process of its own, against a bare PyTorch loop "
+                f"over batches made beforehand in the same way; alternating, medians of {overhead['repeats']}.",
                 _table(
                     ("figure", "value"),
                     [
@@ -83,9 +83,9 @@ def benchmarks_page() -> str:
                         ),
                         (
                             "whole run, tokenising and set-up included, against the bare loop",
-                            f"{overhead['time_ratio']:.2f} ×",
+                            f"{overhead['time_ratio']:.2f} times",
                         ),
-                        ("peak memory against the bare loop", f"{overhead['memory_ratio']:.2f} ×"),
+                        ("peak memory against the bare loop", f"{overhead['memory_ratio']:.2f} times"),
                     ],
                 ),
                 _origin(overhead),
@@ -103,15 +103,13 @@ def _similarity_reason(table: list[dict[str, Any]]) -> str:
     return (
         "the means over the datasets are "
         + ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
-        + ". A learned temperature ends where it began, so it earns nothing for one more parameter; the raw dot product is "
-        'the paper\'s, and stays a choice (`similarity="dot"`).'
+        + ". A learned temperature ends where it began, so it earns nothing for one more parameter; the raw dot "
+        'product is the paper\'s, and stays a choice (`similarity="dot"`).'
     )
 
 
 def _settings(settings: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{name.replace('_', ' ')} {value}" for name, value in settings.items() if name != "seed"
-    )
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items() if name != "seed")
 
 
 def _origin(result: dict[str, Any]) -> str:
@@ -137,11 +135,7 @@ def pages() -> dict[Path, str]:
 
 
 def main() -> None:
-    stale = [
-        path
-        for path, text in pages().items()
-        if not path.is_file() or path.read_text(encoding="utf-8") != text
-    ]
+    stale = [path for path, text in pages().items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     if "--check" in sys.argv:
         sys.exit(f"not up to date, run make docs: {', '.join(path.name for path in stale)}" if stale else 0)
     for path, text in pages().items():

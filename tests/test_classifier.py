@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 import torch
 
 from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError, SimilarityConfig, Task
+from maskmatch.scorer import Scorer
 from maskmatch.similarity import Similarity
 from toy_data import LABELS, TEXTS, TRUTH
+
+if TYPE_CHECKING:
+    from maskmatch.model import MatchingModel
 
 Tiny = Callable[..., Path]
 
@@ -109,9 +113,7 @@ class TestLabels:
         assert list(matcher.labels or ()) == ([0, 1, 2] if kind is not str else ["0", "1", "2"])
         assert all(type(id_) is (str if kind is str else int) for id_ in matcher.predict(TEXTS))
 
-    def test_a_fit_with_fewer_labels_than_the_classifier_has_keeps_them_all(
-        self, matcher: MaskMatcher
-    ) -> None:
+    def test_a_fit_with_fewer_labels_than_the_classifier_has_keeps_them_all(self, matcher: MaskMatcher) -> None:
         matcher.fit(TEXTS[:8], TRUTH[:8], **A_LITTLE)
         assert list(matcher.labels or ()) == LABELS
 
@@ -131,9 +133,7 @@ class TestProbabilities:
     ) -> None:
         matcher = MaskMatcher.from_pretrained(tiny(family), LABELS)
         together = matcher.predict_proba(LONG_AND_SHORT)
-        np.testing.assert_allclose(
-            matcher.predict_proba(LONG_AND_SHORT, batch_size=batch_size), together, atol=1e-5
-        )
+        np.testing.assert_allclose(matcher.predict_proba(LONG_AND_SHORT, batch_size=batch_size), together, atol=1e-5)
         alone = np.concatenate([matcher.predict_proba([text]) for text in LONG_AND_SHORT])
         np.testing.assert_allclose(alone, together, atol=1e-5)
         best_two = np.sort(together, axis=1)[:, -2:]
@@ -174,9 +174,7 @@ class TestProbabilities:
         labels = torch.stack([state(f"{label} is [MASK].") for label in LABELS])
         expected = {
             "dot": (inputs @ labels.T).softmax(1),
-            "cosine": (
-                torch.nn.functional.cosine_similarity(inputs[:, None], labels[None], dim=-1) / 0.05
-            ).softmax(1),
+            "cosine": (torch.nn.functional.cosine_similarity(inputs[:, None], labels[None], dim=-1) / 0.05).softmax(1),
         }
         for similarity, probabilities in expected.items():
             matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, similarity=similarity)  # type: ignore[arg-type]
@@ -280,9 +278,7 @@ class TestWaysIn:
 
     def test_class_labels_of_a_dataset_bring_their_names(self, tiny: Tiny) -> None:
         datasets = pytest.importorskip("datasets")
-        features = datasets.Features(
-            {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=LABELS)}
-        )
+        features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=LABELS)})
         rows = {"text": TEXTS, "label": [LABELS.index(label) for label in TRUTH]}
         table = datasets.Dataset.from_dict(rows, features=features)
         matcher = MaskMatcher.from_pretrained(tiny("bert")).fit(table, **A_LITTLE)
@@ -295,9 +291,7 @@ class TestWaysIn:
 
     def test_pairs_from_a_data_frame(self, tiny: Tiny) -> None:
         pandas = pytest.importorskip("pandas")
-        frame = pandas.DataFrame(
-            {"text": ["a b", "c d"], "text_b": ["a b", "e f"], "label": ["same", "different"]}
-        )
+        frame = pandas.DataFrame({"text": ["a b", "c d"], "text_b": ["a b", "e f"], "label": ["same", "different"]})
         matcher = MaskMatcher.from_pretrained(tiny("bert"), task="paraphrase").fit(frame, **A_LITTLE)
         dicts = frame[["text", "text_b"]].to_dict("records")
         np.testing.assert_allclose(matcher.predict_proba(frame), matcher.predict_proba(dicts), atol=1e-6)
@@ -335,13 +329,13 @@ class Encodings:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.texts: list[str] = []
-        original = MaskMatcher._encode_labels
+        original = Scorer._encode_labels
 
-        def counting(matcher: MaskMatcher, texts: Sequence[str]) -> torch.Tensor:
+        def counting(scorer: Scorer, model: MatchingModel, texts: Sequence[str]) -> torch.Tensor:
             self.texts += texts
-            return original(matcher, texts)
+            return original(scorer, model, texts)
 
-        monkeypatch.setattr(MaskMatcher, "_encode_labels", counting)
+        monkeypatch.setattr(Scorer, "_encode_labels", counting)
 
     def take(self) -> list[str]:
         taken, self.texts = self.texts, []
@@ -365,9 +359,7 @@ class TestEditingLabels:
         matcher.evaluate(TEXTS, TRUTH)
         assert encodings.take() == []
 
-    def test_only_what_changes_is_read_anew(
-        self, tiny: Tiny, matcher: MaskMatcher, encodings: Encodings
-    ) -> None:
+    def test_only_what_changes_is_read_anew(self, tiny: Tiny, matcher: MaskMatcher, encodings: Encodings) -> None:
         matcher.predict(TEXTS)
         encodings.take()
 
@@ -393,9 +385,7 @@ class TestEditingLabels:
         np.testing.assert_allclose(kept, ratio, atol=1e-5)
         np.testing.assert_allclose(kept, self.fresh(tiny, ["parcel", "exchange rate"]), atol=1e-5)
 
-    def test_only_the_new_label_is_read_when_one_is_added(
-        self, matcher: MaskMatcher, encodings: Encodings
-    ) -> None:
+    def test_only_the_new_label_is_read_when_one_is_added(self, matcher: MaskMatcher, encodings: Encodings) -> None:
         matcher.predict(TEXTS)
         encodings.take()
         matcher.add_labels(["chargeback", "parcel"])
@@ -420,8 +410,8 @@ class TestEditingLabels:
         assert np.abs(matcher.predict_proba(TEXTS) - before).max() > 1e-2
         assert encodings.take() == LABELS
         with torch.no_grad():  # against vectors that were certainly computed with the weights as they are
-            fresh = matcher._encode_labels(LABELS)
-        torch.testing.assert_close(matcher._label_vectors()[0][:, 0], fresh)
+            fresh = matcher._scorer._encode_labels(matcher._scorer.model(matcher.labels), LABELS)
+        torch.testing.assert_close(matcher._scorer.label_vectors(matcher.labels)[0][:, 0], fresh)
 
     def test_a_change_of_weights_by_hand_is_noticed(self, matcher: MaskMatcher, encodings: Encodings) -> None:
         matcher.predict(TEXTS)
@@ -448,9 +438,7 @@ class TestEditingLabels:
         matcher.remove_labels(["exchange rate"])
         assert list(matcher.labels or ()) == ["card lost", "refund"]
         kept = before[:, [0, 2]]
-        np.testing.assert_allclose(
-            matcher.predict_proba(TEXTS), kept / kept.sum(axis=1, keepdims=True), atol=1e-5
-        )
+        np.testing.assert_allclose(matcher.predict_proba(TEXTS), kept / kept.sum(axis=1, keepdims=True), atol=1e-5)
         matcher.rename_label("refund", "money back")
         assert set(matcher.predict(TEXTS)) <= {"card lost", "money back"}
         matcher.fit(TEXTS[:2], ["card lost", "money back"], **A_LITTLE)
@@ -558,9 +546,7 @@ class TestRefusals:
             ({"arguments": {"lr_scheduler_type": "zigzag"}}, "zigzag"),
         ],
     )
-    def test_fit_options_that_cannot_be(
-        self, matcher: MaskMatcher, options: dict[str, Any], words: str
-    ) -> None:
+    def test_fit_options_that_cannot_be(self, matcher: MaskMatcher, options: dict[str, Any], words: str) -> None:
         assert words in refusal(matcher.fit, TEXTS, TRUTH, **options)
         assert matcher.training_ is None
 
@@ -590,7 +576,7 @@ class TestDevice:
             matcher = MaskMatcher.from_pretrained(tiny("bert"), method=method)
             matcher.fit(TEXTS, TRUTH, **A_LITTLE).save_pretrained(tmp_path / method)
             loaded = MaskMatcher.from_pretrained(tmp_path / method, device="meta")
-            model = loaded._ready_model()
+            model = loaded._scorer.model(loaded.labels)
             assert {tensor.device.type for tensor in model.state_dict().values()} == {"meta"}
-            assert {tensor.device.type for tensor in loaded._label_vectors()} == {"meta"}
+            assert {tensor.device.type for tensor in loaded._scorer.label_vectors(loaded.labels)} == {"meta"}
             assert isinstance(model.similarity, Similarity)

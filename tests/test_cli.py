@@ -167,9 +167,7 @@ class TestProcess:
 
     def test_a_reader_that_goes_away_is_no_reason_to_complain(self, model: Path) -> None:
         command = f"yes {TEXTS[3]} | head -3000 | {sys.executable} -m maskmatch predict {model} - | head -1"
-        result = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False
-        )
+        result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
         assert json.loads(result.stdout)["label"] == "refund"
         assert "Traceback" not in result.stderr
         assert "BrokenPipe" not in result.stderr
@@ -442,9 +440,7 @@ class TestEvaluate:
         assert data["accuracy"] == 0.5
         assert data["unseen"] == [{"label": "parcel", "rows": 2}]
 
-    def test_numbers_are_labels_however_a_file_writes_them(
-        self, run: Run, tiny: Tiny, tmp_path: Path
-    ) -> None:
+    def test_numbers_are_labels_however_a_file_writes_them(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         numbers = [LABELS.index(label) for label in TRUTH]
         rows = write_csv(tmp_path / "rows.csv", TEXTS, numbers)
         lines = [json.dumps({"text": text, "label": n}) for text, n in zip(TEXTS, numbers, strict=True)]
@@ -539,12 +535,8 @@ class TestClassify:
         result = run("classify", "--model", tiny("bert"), "--labels", tmp_path / name, "--text", "x")
         assert {pair["label"] for pair in result.rows()[0]["top_k"]} == {"refund", "card lost"}
 
-    def test_a_saved_classifier_with_other_labels_keeps_its_prompts(
-        self, run: Run, tiny: Tiny, tmp_path: Path
-    ) -> None:
-        matcher = MaskMatcher.from_pretrained(
-            tiny("bert"), LABELS, prompt="{text} {mask} yes", similarity="dot"
-        )
+    def test_a_saved_classifier_with_other_labels_keeps_its_prompts(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt="{text} {mask} yes", similarity="dot")
         matcher.save_pretrained(tmp_path / "m")
         row = run("classify", "--model", tmp_path / "m", "--labels", "money,parcel", "--text", "x").rows()[0]
         expected = MaskMatcher.from_pretrained(tmp_path / "m", ["money", "parcel"]).top_k(["x"], 1)[0][0]

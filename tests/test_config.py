@@ -23,9 +23,7 @@ def test_task_and_method_bring_what_is_left_out(task: Any, method: Any) -> None:
     config = MatcherConfig.make(max_length=64, task=task, method=method)
     masked = config.method.input_masked
     assert config.prompt.template == (config.task.prompt if masked else config.task.bare_prompt)
-    assert config.label_prompt.template == (
-        config.task.label_prompt if config.method.label_masked else "{label}"
-    )
+    assert config.label_prompt.template == (config.task.label_prompt if config.method.label_masked else "{label}")
     assert (config.prompt.masks > 0) == masked
     assert config.similarity == config.method.similarity
     assert not config.multi_label
@@ -38,9 +36,7 @@ def test_a_config_comes_back_from_json_with_all_that_was_set() -> None:
         task=OWN_TASK,
         prompt="{body} {{}} {mask} {mask}",
         label_prompt="{label} {sep} {mask}",
-        method=Method(
-            "mine", "mask", "prompt", "mask", True, SimilarityConfig("dot", 2.0, True, "logsumexp")
-        ),
+        method=Method("mine", "mask", "prompt", "mask", True, SimilarityConfig("dot", 2.0, True, "logsumexp")),
         similarity=SimilarityConfig("cosine", 0.3, True, "max"),
         multi_label=True,
         threshold=0.25,
@@ -85,9 +81,7 @@ def test_settings_that_do_not_fit_are_refused(options: dict[str, Any], message: 
 
 
 def test_a_method_without_masks_takes_a_prompt_without_one() -> None:
-    config = MatcherConfig.make(
-        max_length=64, method="semantic-matching", prompt="{text}!", label_prompt="a {label}"
-    )
+    config = MatcherConfig.make(max_length=64, method="semantic-matching", prompt="{text}!", label_prompt="a {label}")
     assert config.prompt.template == "{text}!"
     assert config.label_prompt.template == "a {label}"
 

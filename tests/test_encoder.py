@@ -74,9 +74,7 @@ def test_padding_adds_nothing_but_padding(lengths: list[int], random: Random) ->
         length = lengths[row]
         assert batch.input_ids[place, :length].tolist() == prompts.input_ids[row].tolist()
         assert batch.input_ids[place, length:].eq(7).all()
-        assert batch.attention_mask[place].tolist() == [1] * length + [0] * (
-            batch.input_ids.shape[1] - length
-        )
+        assert batch.attention_mask[place].tolist() == [1] * length + [0] * (batch.input_ids.shape[1] - length)
         assert batch.mask_positions[place].tolist() == prompts.mask_positions[row].tolist()
     assert batch.rows.tolist() == rows.tolist()
 
@@ -133,9 +131,7 @@ def test_an_encoder_is_loaded_without_a_pooler_and_ready_to_read(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_encoder_comes_back_as_it_was_saved(
-    encoder: Callable[[str], Encoder], tmp_path: Path, family: str
-) -> None:
+def test_an_encoder_comes_back_as_it_was_saved(encoder: Callable[[str], Encoder], tmp_path: Path, family: str) -> None:
     found = encoder(family)
     found.save(tmp_path)
     back = Encoder.load(tmp_path, family)
@@ -178,15 +174,11 @@ def test_damaged_weights_are_refused(tiny: Callable[[str], Path], tmp_path: Path
 
 
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
-def test_weights_that_are_not_whole_are_refused(
-    tiny: Callable[[str], Path], tmp_path: Path, family: str
-) -> None:
+def test_weights_that_are_not_whole_are_refused(tiny: Callable[[str], Path], tmp_path: Path, family: str) -> None:
     folder = copied(tiny, tmp_path, family)
     tensors = load_file(folder / "model.safetensors")
     gone = next(name for name in tensors if "layers.1." in name or "layer.1." in name)
-    save_file(
-        {name: tensor for name, tensor in tensors.items() if name != gone}, folder / "model.safetensors"
-    )
+    save_file({name: tensor for name, tensor in tensors.items() if name != gone}, folder / "model.safetensors")
     message = refusal(folder)
     assert "1 are missing" in message
     assert gone in message
@@ -216,9 +208,7 @@ def test_an_encoder_with_a_head_is_loaded_without_it(tiny: Callable[[str], Path]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_prompt_as_long_as_the_limit_can_be_read(
-    tiny: Callable[[str], Path], tmp_path: Path, family: str
-) -> None:
+def test_a_prompt_as_long_as_the_limit_can_be_read(tiny: Callable[[str], Path], tmp_path: Path, family: str) -> None:
     folder = copied(tiny, tmp_path, family)
     settings_file = folder / "tokenizer_config.json"
     stored = json.loads(settings_file.read_text())

@@ -125,9 +125,7 @@ def test_verbalizer_vectors_are_means_of_word_embeddings(token_ids: list[list[in
     torch.manual_seed(0)
     embeddings = torch.nn.Embedding(10, 4)
     vectors = verbalizer_vectors(embeddings, token_ids)
-    expected = torch.stack(
-        [torch.stack([embeddings.weight[id_] for id_ in ids]).mean(0) for ids in token_ids]
-    )
+    expected = torch.stack([torch.stack([embeddings.weight[id_] for id_ in ids]).mean(0) for ids in token_ids])
     torch.testing.assert_close(vectors, expected[:, None])
     vectors.sum().backward()
     assert embeddings.weight.grad is not None

@@ -74,9 +74,7 @@ def test_machine_names_become_words(name: str, words: str) -> None:
 names = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=15),
     st.text("aBcD_:/. 1-", max_size=15),
-    st.sampled_from(sorted(PREFIXES)).flatmap(
-        lambda prefix: st.text("aB_:.", max_size=6).map(f"{prefix}:{{}}".format)
-    ),
+    st.sampled_from(sorted(PREFIXES)).flatmap(lambda prefix: st.text("aB_:.", max_size=6).map(f"{prefix}:{{}}".format)),
 )
 
 
@@ -103,9 +101,7 @@ def test_readable_names_are_read_as_they_are(name: str) -> None:
     assert bool(once) == bool(name.strip())
 
 
-@given(
-    st.lists(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1), min_size=2, max_size=4)
-)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1), min_size=2, max_size=4))
 @settings(max_examples=100, deadline=None)
 def test_natural_names_are_left_as_they_are(words: list[str]) -> None:
     name = " ".join(words)
@@ -297,9 +293,7 @@ def test_labels_are_added_at_the_end() -> None:
 
 
 def test_a_renamed_label_keeps_its_place_and_its_meaning() -> None:
-    labels = LabelSet.of(
-        {"a": {"name": "old", "description": "meaning", "phrases": ["new name", "p"]}, "b": None}
-    )
+    labels = LabelSet.of({"a": {"name": "old", "description": "meaning", "phrases": ["new name", "p"]}, "b": None})
     renamed = labels.renamed("a", "new_name")
     assert list(renamed) == ["new_name", "b"]
     assert renamed.label("new_name") == Label("new_name", "new name", "meaning", ("p",))

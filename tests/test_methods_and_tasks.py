@@ -50,16 +50,12 @@ def test_a_method_of_ones_own_is_taken_as_it_is() -> None:
 
 
 def test_a_method_that_there_is_not_is_refused() -> None:
-    with pytest.raises(
-        MaskMatchError, match=r"There is no method 'magic'; choose one of fine-tuning, .*mask-matching"
-    ):
+    with pytest.raises(MaskMatchError, match=r"There is no method 'magic'; choose one of fine-tuning, .*mask-matching"):
         find_method("magic")
 
 
 def test_the_presets_are_those_of_the_contract() -> None:
-    contract = (
-        "topic sentiment nli paraphrase word-in-context relation entity-typing stance intent question emotion"
-    )
+    contract = "topic sentiment nli paraphrase word-in-context relation entity-typing stance intent question emotion"
     assert set(TASKS) == set(contract.split())
 
 

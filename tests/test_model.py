@@ -42,9 +42,7 @@ TARGETS = torch.tensor([0, 1, 1, 2, 0])
 class Case:
     """A model with texts and labels, tokenised."""
 
-    def __init__(
-        self, encoder: Encoder, method: str | Method, multi_label: bool = False, **options: Any
-    ) -> None:
+    def __init__(self, encoder: Encoder, method: str | Method, multi_label: bool = False, **options: Any) -> None:
         config = MatcherConfig.make(max_length=48, method=method, multi_label=multi_label, **options)
         torch.manual_seed(0)
         self.model = MatchingModel(
@@ -53,22 +51,16 @@ class Case:
         self.layout = LabelLayout.of(LABELS)
         tokenize = PromptTokenizer(encoder.tokenizer, config.max_length)
         self.texts = tokenize(config.prompt, [{"text": FieldText(text)} for text in TEXTS])
-        self.labels = tokenize(
-            config.label_prompt, [{"label": FieldText(text)} for text in self.layout.texts]
-        )
+        self.labels = tokenize(config.label_prompt, [{"label": FieldText(text)} for text in self.layout.texts])
         self.words = tokenize.words(self.layout.texts)
         self.source = config.method.label_source
         self.pad_id = int(encoder.tokenizer.pad_token_id)  # type: ignore[arg-type]
 
     def groups(self, ratio: float) -> list[TokenBatch]:
         pooled = self.texts.followed_by(self.labels) if self.source == "prompt" else self.texts
-        return [
-            pad(pooled, np.sort(rows), self.pad_id) for rows in length_groups(pooled.lengths, ratio=ratio)
-        ]
+        return [pad(pooled, np.sort(rows), self.pad_id) for rows in length_groups(pooled.lengths, ratio=ratio)]
 
-    def one_by_one(
-        self, prompts: TokenizedPrompts, read: Callable[[TokenBatch], torch.Tensor]
-    ) -> torch.Tensor:
+    def one_by_one(self, prompts: TokenizedPrompts, read: Callable[[TokenBatch], torch.Tensor]) -> torch.Tensor:
         return torch.cat([read(pad(prompts, np.array([row]), self.pad_id)) for row in range(len(prompts))])
 
     def separately(self) -> torch.Tensor:
@@ -86,9 +78,7 @@ class Case:
 
     def pooled(self, targets: torch.Tensor, ratio: float = 1.3) -> dict[str, torch.Tensor]:
         words: Sequence[Sequence[int]] = self.words if self.source == "verbalizer" else ()
-        output: dict[str, torch.Tensor] = self.model(
-            targets, self.groups(ratio), len(TEXTS), self.layout, words
-        )
+        output: dict[str, torch.Tensor] = self.model(targets, self.groups(ratio), len(TEXTS), self.layout, words)
         return output
 
 
@@ -143,9 +133,7 @@ def test_the_two_prompts_may_have_different_numbers_of_masks(
     ids=lambda method: method.name,
 )
 @torch.no_grad()
-def test_the_two_sides_may_be_read_in_different_ways(
-    encoder: Callable[[str], Encoder], method: Method
-) -> None:
+def test_the_two_sides_may_be_read_in_different_ways(encoder: Callable[[str], Encoder], method: Method) -> None:
     case = Case(encoder("bert"), method)
     torch.testing.assert_close(case.pooled(TARGETS, 100.0)["scores"], case.separately(), rtol=1e-4, atol=1e-4)
 

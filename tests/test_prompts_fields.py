@@ -23,9 +23,7 @@ def test_a_string_is_the_one_field_that_the_prompt_names() -> None:
 
 
 def test_a_string_is_the_text_where_the_prompt_names_more() -> None:
-    with pytest.raises(
-        MaskMatchError, match="Text 3: its field 'text_b' is missing; fields needed: text, text_b"
-    ):
+    with pytest.raises(MaskMatchError, match="Text 3: its field 'text_b' is missing; fields needed: text, text_b"):
         field_texts("hello", ["text", "text_b"], row=3)
 
 
@@ -73,9 +71,7 @@ def test_a_mention_may_differ_from_its_span_in_case_and_blanks() -> None:
         ("a b c", {"head": (0, 3), "tail": (2, 5)}, "@ a # b @ c #", ["@ a # b @ c #"]),
     ],
 )
-def test_spans_are_marked(
-    text: str, spans: dict[str, tuple[int, int]], marked: str, spared: list[str]
-) -> None:
+def test_spans_are_marked(text: str, spans: dict[str, tuple[int, int]], marked: str, spared: list[str]) -> None:
     field = mark_spans(text, spans)
     assert field.text == marked
     assert [field.text[start:end] for start, end in field.spared] == spared

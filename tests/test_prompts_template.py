@@ -106,9 +106,7 @@ def test_fields_of_a_task_of_ones_own_are_allowed() -> None:
         ("{text} is {mask}", {"fields": ("label",), "required": ("label",)}, ["{text}", "{label}"]),
     ],
 )
-def test_a_template_that_cannot_work_is_refused(
-    template: Any, options: dict[str, Any], words: list[str]
-) -> None:
+def test_a_template_that_cannot_work_is_refused(template: Any, options: dict[str, Any], words: list[str]) -> None:
     with pytest.raises(MaskMatchError) as caught:
         Prompt(template, **options)
     for word in words:

@@ -126,11 +126,7 @@ def test_a_text_that_spells_a_special_token_leaves_the_words_beside_it_alone(
 ) -> None:
     tokenizer = encoder(family).tokenizer
     tokenize = PromptTokenizer(tokenizer, LONG)
-    ids = (
-        tokenize(Prompt("{text} {mask}"), rows(text=f"card {tokenizer.mask_token} lost"))
-        .input_ids[0]
-        .tolist()
-    )
+    ids = tokenize(Prompt("{text} {mask}"), rows(text=f"card {tokenizer.mask_token} lost")).input_ids[0].tolist()
     assert ids[:2] == filled("{text} {mask}", tokenizer, text="card")[:2]
     (lost,) = tokenize.words(["lost"])
     assert any(ids[place : place + len(lost)] == lost for place in range(len(ids)))
@@ -240,7 +236,5 @@ def test_a_tokenizer_that_cannot_serve_is_refused() -> None:
     without_separator = tiny_tokenizer("bert")
     without_separator.sep_token = None
     tokenize = PromptTokenizer(without_separator, 64)
-    with pytest.raises(
-        MaskMatchError, match=r"names {sep}, but the tokenizer BertTokenizer has no separator"
-    ):
+    with pytest.raises(MaskMatchError, match=r"names {sep}, but the tokenizer BertTokenizer has no separator"):
         tokenize(Prompt("{text} {sep} {mask}"), rows(text="a"))

@@ -160,9 +160,7 @@ def test_marked_spans_survive_the_cut_whenever_they_fit(
         joined = "".join(f"{piece} " for piece in pieces)
         begin = len(pieces[0]) + 1
         start = begin + len(pieces[1]) + 1 + len(pieces[2]) + 1
-        return mark_spans(
-            joined, {"head": (begin, begin + len(pieces[1])), "tail": (start, start + len(pieces[3]))}
-        )
+        return mark_spans(joined, {"head": (begin, begin + len(pieces[1])), "tail": (start, start + len(pieces[3]))})
 
     def tokens(field: FieldText, max_length: int) -> list[str]:
         ids = PromptTokenizer(tokenizer, max_length)(prompt, [{"text": field}]).input_ids[0]

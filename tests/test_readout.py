@@ -35,9 +35,7 @@ MASKS = torch.tensor([[1, 2], [3, 0]])
         ("max", [[[5.0, -2.0]], [[6.0, -1.0]]]),
     ],
 )
-def test_each_read_out_against_a_case_worked_by_hand(
-    kind: Readout, expected: list[list[list[float]]]
-) -> None:
+def test_each_read_out_against_a_case_worked_by_hand(kind: Readout, expected: list[list[list[float]]]) -> None:
     assert read_out(kind, STATES, ATTENTION, MASKS).tolist() == expected
 
 

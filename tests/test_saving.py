@@ -90,7 +90,7 @@ class TestRoundTrip:
         def fail(*_: Any) -> None:
             raise AssertionError("labels were read again")
 
-        monkeypatch.setattr(MaskMatcher, "_encode_labels", fail)
+        monkeypatch.setattr("maskmatch.scorer.Scorer._encode_labels", fail)
         assert len(MaskMatcher.from_pretrained(saved).predict(TEXTS)) == len(TEXTS)
 
     @pytest.mark.parametrize(
@@ -105,9 +105,7 @@ class TestRoundTrip:
     def test_a_task_of_ones_own_and_its_settings(self, tiny: Tiny, tmp_path: Path) -> None:
         task = Task("ticket", "tickets", ("subject", "body"), "{subject}: {body} {mask}", "{mask} {label}")
         similarity = SimilarityConfig("dot", 2.0, learn_temperature=True, phrases="max")
-        matcher = MaskMatcher.from_pretrained(
-            tiny("bert"), LABELS, task=task, similarity=similarity, max_length=32
-        )
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task=task, similarity=similarity, max_length=32)
         loaded = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))
         assert loaded.config == matcher.config
 
@@ -125,9 +123,7 @@ class TestLoadingWithChanges:
         fresh = MaskMatcher(trained.encoder, trained.config, loaded.labels)
         np.testing.assert_allclose(loaded.predict_proba(TEXTS), fresh.predict_proba(TEXTS), atol=1e-6)
 
-    def test_naming_the_saved_task_and_method_changes_nothing(
-        self, trained: MaskMatcher, saved: Path
-    ) -> None:
+    def test_naming_the_saved_task_and_method_changes_nothing(self, trained: MaskMatcher, saved: Path) -> None:
         loaded = MaskMatcher.from_pretrained(saved, task="intent", method="mask-matching")
         assert loaded.config == trained.config
 
@@ -145,9 +141,7 @@ class TestLoadingWithChanges:
     def test_another_max_length_reads_the_labels_anew(self, trained: MaskMatcher, saved: Path) -> None:
         loaded = MaskMatcher.from_pretrained(saved, max_length=8, label_prompt="{label}: {mask}")
         fresh = MaskMatcher(trained.encoder, loaded.config, trained.labels)
-        np.testing.assert_allclose(
-            loaded.predict_proba(["refund"]), fresh.predict_proba(["refund"]), atol=1e-6
-        )
+        np.testing.assert_allclose(loaded.predict_proba(["refund"]), fresh.predict_proba(["refund"]), atol=1e-6)
 
     @pytest.mark.parametrize("method", ["fine-tuning", "prompt-tuning"])
     def test_another_similarity_keeps_what_was_learned(self, tiny: Tiny, tmp_path: Path, method: str) -> None:
@@ -282,9 +276,7 @@ class TestWholeOrNotAtAll:
             assert load(saved).predict(TEXTS) == trained.predict(TEXTS)
             assert saved.is_dir()
 
-    def test_a_crash_between_the_two_renames_is_mended_before_a_save(
-        self, trained: MaskMatcher, saved: Path
-    ) -> None:
+    def test_a_crash_between_the_two_renames_is_mended_before_a_save(self, trained: MaskMatcher, saved: Path) -> None:
         (saved / "notes.txt").write_text("mine")
         saved.rename(saved.with_name(".model.previous"))
         trained.save_pretrained(saved)
@@ -301,9 +293,7 @@ class TestWholeOrNotAtAll:
 
     def test_files_that_are_no_longer_needed_go(self, tiny: Tiny, saved: Path) -> None:
         assert (saved / "head.safetensors").exists()
-        edit_json(
-            saved / "maskmatch.json", lambda data: data["files"].append("model-00001-of-00002.safetensors")
-        )
+        edit_json(saved / "maskmatch.json", lambda data: data["files"].append("model-00001-of-00002.safetensors"))
         (saved / "model-00001-of-00002.safetensors").write_bytes(b"an old shard")
         MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(saved)
         assert not (saved / "model-00001-of-00002.safetensors").exists()
@@ -331,9 +321,7 @@ class TestWholeOrNotAtAll:
         assert (tmp_path / "model" / "maskmatch.json").exists()
         assert MaskMatcher.from_pretrained("~/model").labels == trained.labels
 
-    def test_ids_that_cannot_be_saved_are_refused_before_anything_is_written(
-        self, tiny: Tiny, tmp_path: Path
-    ) -> None:
+    def test_ids_that_cannot_be_saved_are_refused_before_anything_is_written(self, tiny: Tiny, tmp_path: Path) -> None:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), [frozenset({"a"}), "b"])
         assert "frozenset" in refusal(matcher.save_pretrained, tmp_path / "model")
         assert list(tmp_path.iterdir()) == []
@@ -341,9 +329,7 @@ class TestWholeOrNotAtAll:
 
 class TestDamage:
     def test_a_newer_format(self, saved: Path) -> None:
-        edit_json(
-            saved / "maskmatch.json", lambda data: data.update(format=99, versions={"maskmatch": "9.0"})
-        )
+        edit_json(saved / "maskmatch.json", lambda data: data.update(format=99, versions={"maskmatch": "9.0"}))
         message = refusal(MaskMatcher.from_pretrained, saved)
         for words in ("newer maskmatch", "9.0", "format 99", "pip install -U maskmatch"):
             assert words in message
@@ -485,9 +471,7 @@ class TestHub:
         needed = OURS - {"README.md"}
         assert all(any(fnmatch(name, pattern) for pattern in HUB_FILES) for name in needed)
 
-    def test_remote_code_is_never_trusted(
-        self, tiny: Tiny, saved: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_remote_code_is_never_trusted(self, tiny: Tiny, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[dict[str, Any]] = []
         for auto in (transformers.AutoModel, transformers.AutoTokenizer):
             original = auto.from_pretrained

@@ -102,9 +102,7 @@ def test_labels_that_hang_on_the_text_are_scored_with_their_own_text() -> None:
     for kind in KINDS:
         config = SimilarityConfig(kind=kind, temperature=0.5)
         scores = Similarity(config)(inputs, labels, present)
-        np.testing.assert_allclose(
-            scores.numpy(), by_hand(config, inputs, labels, present), rtol=1e-5, atol=1e-5
-        )
+        np.testing.assert_allclose(scores.numpy(), by_hand(config, inputs, labels, present), rtol=1e-5, atol=1e-5)
 
 
 def test_phrases_that_are_not_there_do_not_count_whatever_stands_in_their_place() -> None:

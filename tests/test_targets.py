@@ -56,9 +56,7 @@ def test_labels_become_plain_values() -> None:
         ([["a"], [" "]], True, "Row 1: The label ' ' is blank"),
     ],
 )
-def test_a_label_that_cannot_be_used_is_refused_with_its_row(
-    labels: Any, several: bool, message: str
-) -> None:
+def test_a_label_that_cannot_be_used_is_refused_with_its_row(labels: Any, several: bool, message: str) -> None:
     with pytest.raises(MaskMatchError) as caught:
         plain_labels(labels, several)
     assert message in str(caught.value)
@@ -72,11 +70,7 @@ def test_labels_are_sorted() -> None:
 
 
 @given(
-    st.lists(
-        st.one_of(
-            st.integers(), st.text(min_size=1), st.tuples(st.integers(), st.text()), st.sampled_from(Color)
-        )
-    )
+    st.lists(st.one_of(st.integers(), st.text(min_size=1), st.tuples(st.integers(), st.text()), st.sampled_from(Color)))
 )
 @settings(max_examples=80, deadline=None)
 def test_the_order_of_labels_does_not_hang_on_that_of_the_rows(rows: list[Any]) -> None:

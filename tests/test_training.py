@@ -37,7 +37,7 @@ SEVERAL_TEXTS = [
 
 
 def weights(matcher: MaskMatcher) -> dict[str, torch.Tensor]:
-    return {name: tensor.clone() for name, tensor in matcher._ready_model().state_dict().items()}
+    return {name: tensor.clone() for name, tensor in matcher._scorer.model(matcher.labels).state_dict().items()}
 
 
 def same_weights(one: MaskMatcher, other: MaskMatcher) -> bool:
@@ -79,9 +79,7 @@ class TestLearning:
         assert summary.config == {"epochs": 40, "learning_rate": 1e-2, "batch_size": 12, "seed": seed}
 
     @pytest.mark.parametrize("method", list(METHODS))
-    def test_every_method_fits_predicts_saves_and_loads(
-        self, tiny: Tiny, tmp_path: Path, method: str
-    ) -> None:
+    def test_every_method_fits_predicts_saves_and_loads(self, tiny: Tiny, tmp_path: Path, method: str) -> None:
         labels = {"refund": ["money back"], "card lost": "the card is gone", "exchange rate": None}
         matcher = MaskMatcher.from_pretrained(tiny("bert"), labels, method=method)
         matcher.fit(TEXTS, TRUTH, **{**FAST, "epochs": 60})
@@ -103,16 +101,16 @@ class TestLearning:
         similarity = SimilarityConfig(learn_temperature=True)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, similarity=similarity)
         matcher.fit(TEXTS, TRUTH, **SHORT)
-        temperature = matcher._ready_model().similarity.temperature
+        temperature = matcher._scorer.model(matcher.labels).similarity.temperature
         assert temperature != pytest.approx(0.05, rel=1e-3)
         loaded = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))
-        assert loaded._ready_model().similarity.temperature == pytest.approx(temperature)
+        assert loaded._scorer.model(loaded.labels).similarity.temperature == pytest.approx(temperature)
 
     def test_what_is_not_pretrained_learns_at_its_own_rate(self, tiny: Tiny) -> None:
         def matrix(head_rate: float) -> torch.Tensor:
             matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="fine-tuning")
             matcher.fit(TEXTS, TRUTH, epochs=5, learning_rate=1e-4, head_rate=head_rate)
-            learned = matcher._ready_model().matrix
+            learned = matcher._scorer.model(matcher.labels).matrix
             assert learned is not None
             return learned.weight.detach()
 
@@ -145,13 +143,9 @@ class TestSeeds:
 class TestConfig:
     def test_options_and_config_are_two_ways_to_say_the_same(self, tiny: Tiny) -> None:
         by_options = MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, TRUTH, **SHORT)
-        by_config = MaskMatcher.from_pretrained(tiny("bert")).fit(
-            TEXTS, TRUTH, training=TrainingConfig(**SHORT)
-        )
+        by_config = MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, TRUTH, training=TrainingConfig(**SHORT))
         assert same_weights(by_options, by_config)
-        both = MaskMatcher.from_pretrained(tiny("bert")).fit(
-            TEXTS, TRUTH, training=TrainingConfig(**SHORT), epochs=1
-        )
+        both = MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, TRUTH, training=TrainingConfig(**SHORT), epochs=1)
         assert both.training_ is not None
         assert both.training_.steps == 3
 
@@ -259,9 +253,7 @@ class TestStopping:
         half = fresh().fit(TEXTS, TRUTH, checkpoints=tmp_path / "half", callbacks=[Witness(6)], **SHORT)
         assert not same_weights(whole, half)
         witness = Witness()
-        resumed = fresh().fit(
-            TEXTS, TRUTH, checkpoints=tmp_path / "half", resume=True, callbacks=[witness], **SHORT
-        )
+        resumed = fresh().fit(TEXTS, TRUTH, checkpoints=tmp_path / "half", resume=True, callbacks=[witness], **SHORT)
         assert resumed.training_ is not None
         assert resumed.training_.steps == 12
         assert 0 < witness.steps < 12
@@ -287,9 +279,7 @@ class TestStopping:
             three.fit(TEXTS, TRUTH, checkpoints=tmp_path, resume=True, **SHORT)
         assert "\n" not in str(caught.value)
 
-    def test_an_interrupted_run_leaves_no_labels_of_before(
-        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_interrupted_run_leaves_no_labels_of_before(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
         class Interrupt(TrainerCallback):
             def on_step_end(self, args: Any, state: Any, control: Any, **options: Any) -> None:
                 if state.global_step == 3:
@@ -326,9 +316,7 @@ class TestSeveralLabels:
         assert trained.training_.dev is not None
         threshold = trained.config.threshold
         assert threshold == trained.training_.dev["threshold"]
-        assert trained.evaluate(SEVERAL_TEXTS, SEVERAL).micro_f1 == pytest.approx(
-            trained.training_.dev["micro_f1"]
-        )
+        assert trained.evaluate(SEVERAL_TEXTS, SEVERAL).micro_f1 == pytest.approx(trained.training_.dev["micro_f1"])
         probabilities = trained.predict_proba(SEVERAL_TEXTS)
         assert trained.labels is not None
         for labels, row in zip(trained.predict(SEVERAL_TEXTS), probabilities, strict=True):
@@ -347,9 +335,7 @@ class TestSeveralLabels:
         assert loaded.config.multi_label
         assert loaded.config.threshold == trained.config.threshold
         assert loaded.predict(SEVERAL_TEXTS) == trained.predict(SEVERAL_TEXTS)
-        np.testing.assert_allclose(
-            loaded.predict_proba(SEVERAL_TEXTS), trained.predict_proba(SEVERAL_TEXTS), atol=1e-6
-        )
+        np.testing.assert_allclose(loaded.predict_proba(SEVERAL_TEXTS), trained.predict_proba(SEVERAL_TEXTS), atol=1e-6)
 
     def test_single_labels_do_when_several_were_asked_for(self, tiny: Tiny) -> None:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), multi_label=True)

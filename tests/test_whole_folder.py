@@ -13,11 +13,7 @@ from maskmatch.whole_folder import recover, whole_folder
 
 
 def contents(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): path.read_text()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def old_folder(parent: Path) -> Path:
@@ -203,9 +199,7 @@ def test_there_is_nothing_to_recover_where_nothing_was(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_relative_folder_is_written_where_one_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_folder_is_written_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(Path("model"))
     assert contents(tmp_path / "model")["weights"] == "new"

@@ -71,9 +71,7 @@ def tiny_tokenizer(family: str) -> Any:  # noqa: PLR0911 - one a family
         special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
         return transformers.BertTokenizer(vocab=_wordpiece(special, "[UNK]"))
     if family == "mpnet":
-        return transformers.MPNetTokenizer(
-            vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>"), "[UNK]")
-        )
+        return transformers.MPNetTokenizer(vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>"), "[UNK]"))
     if family == "roberta":
         model = json.loads(_byte_level(("<s>", "<pad>", "</s>", "<unk>", "<mask>")).to_str())["model"]
         merges = [tuple(merge) for merge in model["merges"]]

@@ -4,51 +4,45 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from tqdm.auto import tqdm
 
 from maskmatch.config import MatcherConfig, TrainingConfig
-from maskmatch.data import Examples, is_table, load_examples
-from maskmatch.encoder import Encoder, find_model, length_groups, pad
+from maskmatch.data import is_table
+from maskmatch.encoder import Encoder, find_model
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import EvaluationReport, best_threshold, evaluate_predictions, multi_label_micro_f1
-from maskmatch.label_vectors import LabelLayout, LabelVectorStore
+from maskmatch.inputs import take_examples, take_texts
 from maskmatch.labels import LabelSet, LabelsLike
-from maskmatch.model import MatchingModel
-from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
-from maskmatch.saving import HEAD_FILE, SavedModel, is_saved, push_model, read_model, write_model
+from maskmatch.saving import SavedModel, is_saved, push_model, read_model, write_model
+from maskmatch.scorer import BATCH_SIZE, Scorer, check_count
 from maskmatch.targets import check_trainable, has_several, labels_in, plain_labels, target_array
 from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from transformers import TrainerCallback
 
     from maskmatch.config import TrainingSummary
+    from maskmatch.data import Examples
     from maskmatch.methods import Method
+    from maskmatch.prompts import TokenizedPrompts
     from maskmatch.similarity import SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
-    from maskmatch.training import TrainingData
 
 logger = logging.getLogger("maskmatch")
-
-BATCH_SIZE = 64
 
 
 class MaskMatcher:
     """Classifies texts by the names of labels. Make one with :meth:`from_pretrained`.
 
     Attributes:
-        encoder: The pretrained encoder with its tokenizer.
-        config: Task, prompts, method, similarity.
         labels: The labels, in the order of ``predict_proba``'s columns; None before they are known.
         training_: What the last ``fit`` did.
         report_: The last evaluation; the model card tells its figures while the classifier stays as it is.
@@ -56,16 +50,12 @@ class MaskMatcher:
     """
 
     def __init__(self, encoder: Encoder, config: MatcherConfig, labels: LabelSet | None = None) -> None:
-        self.encoder = encoder
-        self.config = config
         self.labels = labels
         self.training_: TrainingSummary | None = None
         self.report_: EvaluationReport | None = None
         self.cut_ = 0
+        self._scorer = Scorer(encoder, config)
         self._figures: Mapping[str, Any] | None = None  # of the last evaluation, while they hold
-        self._store = LabelVectorStore()
-        self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
-        self._model: MatchingModel | None = None
 
     @classmethod
     def from_pretrained(
@@ -116,13 +106,24 @@ class MaskMatcher:
             length = None if max_length is None else matcher.encoder.max_length(max_length)
             matcher._reconfigure(matcher.config.changed(**options, max_length=length))
             if labels is not None:
-                matcher._replace_labels(LabelSet.of(labels))
+                matcher._check_reads_labels("its labels cannot be replaced")
+                matcher._set_labels(LabelSet.of(labels))
         else:
             encoder = Encoder.load(folder, source)
             _move(encoder, device)
             config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))  # type: ignore[arg-type]
             matcher = cls(encoder, config, None if labels is None else LabelSet.of(labels))
         return matcher
+
+    @property
+    def encoder(self) -> Encoder:
+        """The pretrained encoder with its tokenizer."""
+        return self._scorer.encoder
+
+    @property
+    def config(self) -> MatcherConfig:
+        """Task, prompts, method, similarity."""
+        return self._scorer.config
 
     # -- training --------------------------------------------------------------------------------------------
 
@@ -148,44 +149,32 @@ class MaskMatcher:
             **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
         """
         config = _training_config(training or TrainingConfig(), options)
-        examples = self._examples(texts, labels, want_labels=True)
-        before = self.labels, self.config, self._model
+        examples = take_examples(texts, labels, self.config.prompt.fields)
+        before = self.labels, self._scorer
         try:
             self._fit(examples, dev, config, callbacks)
         except MaskMatchError:  # nothing was trained, so nothing is taken from rows that were refused
-            self.labels, self.config, self._model = before
+            self.labels, self._scorer = before
             raise
         return self
 
-    def _fit(
-        self, examples: Examples, dev: Any, config: TrainingConfig, callbacks: Sequence[TrainerCallback]
-    ) -> None:
+    def _fit(self, examples: Examples, dev: Any, config: TrainingConfig, callbacks: Sequence[TrainerCallback]) -> None:
         from transformers import set_seed
 
         from maskmatch.training import train
 
         rows = self._take_labels(examples)
+        labels = self._known_labels()
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
-            self._model = None  # what an earlier call may have drawn does not follow the seed
-        model = self._ready_model()
-        data = self._training_data(examples.texts, rows)
+            self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
+        data = self._scorer.training_data(examples.texts, rows, labels)
         self._report_cut(data.texts)
-        evaluate = None
-        if dev is not None:
-            dev_texts, dev_labels = (dev, None) if is_table(dev) else dev
-            dev_examples = self._examples(dev_texts, dev_labels, want_labels=True)
-            dev_rows = plain_labels(dev_examples.labels or [], self.config.multi_label)
-            prompts = self._tokenize(dev_examples.texts)
-
-            def evaluate() -> dict[str, float]:
-                self._store = LabelVectorStore()
-                return self._dev_figures(prompts, dev_rows)
-
+        evaluate = None if dev is None else self._dev_evaluation(dev)
         try:
-            self.training_ = train(model, data, config, evaluate, callbacks)
-        finally:  # a fused optimizer changes weights without counting their versions up
-            self._store = LabelVectorStore()
+            self.training_ = train(self._scorer.model(labels), data, config, evaluate, callbacks)
+        finally:
+            self._scorer.forget_labels()
         self._figures = None
         if self.config.multi_label and self.training_.dev is not None:
             self._reconfigure(replace(self.config, threshold=self.training_.dev["threshold"]))
@@ -193,12 +182,9 @@ class MaskMatcher:
     def _take_labels(self, examples: Examples) -> list[Any]:
         """The labels of training rows, checked; they are the classifier's label set if it has none."""
         assert examples.labels is not None
-        several = has_several(examples.labels)
-        if several and not self.config.multi_label:
+        if has_several(examples.labels) and not self.config.multi_label:
             if self.training_ is not None:
-                raise MaskMatchError(
-                    "This classifier was trained with one label a text; these rows have several."
-                )
+                raise MaskMatchError("This classifier was trained with one label a text; these rows have several.")
             self._reconfigure(replace(self.config, multi_label=True))
         rows = plain_labels(examples.labels, self.config.multi_label)
         check_trainable(rows, self.labels, self.config.multi_label)
@@ -208,35 +194,29 @@ class MaskMatcher:
             self.labels = LabelSet.of({id_: names[id_] for id_ in found} if names else found)
         return rows
 
-    def _training_data(self, texts: Sequence[Any], rows: Sequence[Any]) -> TrainingData:
-        from maskmatch.training import TrainingData
+    def _dev_evaluation(self, dev: Any) -> Callable[[], dict[str, float]]:
+        """What measures the weights as they are on dev data, which is tokenised once."""
+        texts, labels = (dev, None) if is_table(dev) else dev
+        examples = take_examples(texts, labels, self.config.prompt.fields)
+        rows = plain_labels(examples.labels or [], self.config.multi_label)
+        prompts = self._scorer.tokenize(examples.texts)
 
-        assert self.labels is not None
-        layout = LabelLayout.of(self.labels)
-        source = self.config.method.label_source
-        return TrainingData(
-            texts=self._tokenize(texts),
-            targets=target_array(rows, self.labels, self.config.multi_label),
-            layout=layout,
-            label_prompts=self._label_prompts(layout.texts) if source == "prompt" else None,
-            label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
-            pad_id=self._pad_id,
-        )
+        def evaluate() -> dict[str, float]:
+            self._scorer.forget_labels()
+            if self.config.multi_label:
+                return self._threshold_figures(prompts, rows)
+            best = self._best(prompts, 1)
+            accuracy = sum(pairs[0][0] == row for pairs, row in zip(best, rows, strict=True)) / len(rows)
+            return {"score": accuracy, "accuracy": accuracy}
 
-    def _dev_figures(self, prompts: TokenizedPrompts, rows: Sequence[Any]) -> dict[str, float]:
-        assert self.labels is not None
-        if not self.config.multi_label:
-            right = 0
-            for batch, probabilities in self._probabilities(prompts):
-                best = probabilities.argmax(dim=1).tolist()
-                right += sum(self.labels[place] == rows[row] for place, row in zip(best, batch, strict=True))
-            return {"score": right / len(rows), "accuracy": right / len(rows)}
-        matrix = np.zeros((len(prompts), len(self.labels)), dtype=np.float32)
-        for batch, probabilities in self._probabilities(prompts):
-            matrix[batch] = probabilities.numpy()
-        threshold = best_threshold(target_array(rows, self.labels, multi_label=True), matrix)
-        found = _above(torch.from_numpy(matrix), threshold)
-        micro = multi_label_micro_f1(rows, [[self.labels[place] for place in places] for places in found])
+        return evaluate
+
+    def _threshold_figures(self, prompts: TokenizedPrompts, rows: Sequence[Any]) -> dict[str, float]:
+        """The threshold that serves dev data best, and the micro-F1 that it gives."""
+        labels = self._known_labels()
+        matrix = self._scorer.probability_matrix(prompts, labels)
+        threshold = best_threshold(target_array(rows, labels, multi_label=True), matrix)
+        micro = multi_label_micro_f1(rows, self._above(torch.from_numpy(matrix), threshold))
         return {"score": micro, "micro_f1": micro, "threshold": threshold}
 
     # -- prediction ------------------------------------------------------------------------------------------
@@ -244,42 +224,26 @@ class MaskMatcher:
     def predict(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> list[Any]:
         """The best label of each text, as the user gave it; with several labels a text, a list of them."""
         prompts = self._read(texts)
-        labels = self._known_labels()
+        if not self.config.multi_label:
+            return [pairs[0][0] for pairs in self._best(prompts, 1, batch_size)]
         found: list[Any] = [None] * len(prompts)
-        for rows, probabilities in self._probabilities(prompts, batch_size):
-            if self.config.multi_label:
-                for row, chosen in zip(rows, _above(probabilities, self.config.threshold), strict=True):
-                    found[row] = [labels[place] for place in chosen]
-            else:
-                for row, place in zip(rows, probabilities.argmax(dim=1).tolist(), strict=True):
-                    found[row] = labels[place]
+        for rows, probabilities in self._scorer.probabilities(prompts, self._ready_labels(), batch_size):
+            for row, chosen in zip(rows, self._above(probabilities, self.config.threshold), strict=True):
+                found[row] = chosen
         return found
 
     def predict_proba(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
         """The probability of each label: (n, K), columns in the order of ``labels``."""
-        prompts = self._read(texts)
-        matrix = np.zeros((len(prompts), len(self._known_labels())), dtype=np.float32)
-        for rows, probabilities in self._probabilities(prompts, batch_size):
-            matrix[rows] = probabilities.numpy()
-        return matrix
+        return self._scorer.probability_matrix(self._read(texts), self._ready_labels(), batch_size)
 
-    def top_k(
-        self, texts: Any, k: int = 5, *, batch_size: int = BATCH_SIZE
-    ) -> list[list[tuple[Hashable, float]]]:
+    def top_k(self, texts: Any, k: int = 5, *, batch_size: int = BATCH_SIZE) -> list[list[tuple[Hashable, float]]]:
         """The k best labels of each text with their probabilities, best first."""
-        _check_count(k, "k")
-        prompts = self._read(texts)
-        labels = self._known_labels()
-        found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        for rows, probabilities in self._probabilities(prompts, batch_size):
-            best = probabilities.topk(min(k, len(labels)), dim=1)
-            for row, values, places in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
-                found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
-        return found
+        check_count(k, "k")
+        return self._best(self._read(texts), k, batch_size)
 
     def evaluate(self, texts: Any, labels: Any = None, *, batch_size: int = BATCH_SIZE) -> EvaluationReport:
         """Measure the classifier on labelled texts. A label it does not have counts as wrong."""
-        examples = self._examples(texts, labels, want_labels=True)
+        examples = take_examples(texts, labels, self.config.prompt.fields)
         assert examples.labels is not None
         multi_label = self.config.multi_label
         if has_several(examples.labels) and not multi_label:
@@ -289,11 +253,7 @@ class MaskMatcher:
         probabilities = confidence = None
         if multi_label:
             probabilities = self.predict_proba(examples.texts, batch_size=batch_size)
-            known = self._known_labels()
-            predicted: list[Any] = [
-                [known[place] for place in chosen]
-                for chosen in _above(torch.from_numpy(probabilities), self.config.threshold)
-            ]
+            predicted: list[Any] = self._above(torch.from_numpy(probabilities), self.config.threshold)
         else:
             best = [pairs[0] for pairs in self.top_k(examples.texts, 1, batch_size=batch_size)]
             predicted, confidence = [id_ for id_, _ in best], np.array([value for _, value in best])
@@ -312,75 +272,45 @@ class MaskMatcher:
         self._figures = _headline(self.report_)
         return self.report_
 
-    def _probabilities(
-        self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE
-    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """The one prediction path: row numbers and their probabilities (rows, K), batch by batch."""
-        _check_count(batch_size, "batch_size")
-        model = self._ready_model()
-        was_training = model.training
-        model.eval()
-        labels, present = self._label_vectors()
-        groups = length_groups(prompts.lengths, batch_size)
-        with tqdm(total=len(prompts), desc="classifying", unit="text", delay=2, leave=False) as bar:
-            for rows in groups:
-                with torch.inference_mode():
-                    batch = pad(prompts, rows, self._pad_id).to(self._device)
-                    scores = model.similarity(model.input_vectors(batch), labels, present)
-                    probabilities = scores.sigmoid() if self.config.multi_label else scores.softmax(dim=1)
-                yield rows, probabilities.float().cpu()
-                bar.update(len(rows))
-        model.train(was_training)
+    def _best(
+        self, prompts: TokenizedPrompts, k: int, batch_size: int = BATCH_SIZE
+    ) -> list[list[tuple[Hashable, float]]]:
+        labels = self._ready_labels()
+        found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
+        for rows, probabilities in self._scorer.probabilities(prompts, labels, batch_size):
+            best = probabilities.topk(min(k, len(labels)), dim=1)
+            for row, values, places in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
+                found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
+        return found
 
-    def _label_vectors(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).
+    def _above(self, probabilities: torch.Tensor, threshold: float) -> list[list[Hashable]]:
+        """Per row, the labels at or above a threshold, best first."""
+        labels = self._known_labels()
+        order = probabilities.argsort(dim=1, descending=True).tolist()
+        counts = (probabilities >= threshold).sum(dim=1).tolist()
+        return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
 
-        They are computed only where labels, prompt or weights changed.
-        """
-        model = self._ready_model()
-        if model.matrix is not None:
-            if self.training_ is None:
-                raise MaskMatchError(
-                    f"The method {self.config.method.name} learns its labels: call fit before predicting."
-                )
-            vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
-            return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
-        layout = LabelLayout.of(self._known_labels())
-        flat = self._store.look_up(
-            layout.texts,
-            weights=self._weights_version,
-            key=self._label_vector_key,
-            encode=self._encode_labels,
-        )
-        return layout.arrange(flat), layout.present.to(self._device)
+    def _read(self, texts: Any) -> TokenizedPrompts:
+        """Texts to classify, tokenised, with a word about those that had to be shortened."""
+        prompts = self._scorer.tokenize(take_texts(texts, self.config.prompt.fields))
+        self._report_cut(prompts)
+        return prompts
 
-    def _encode_labels(self, texts: Sequence[str]) -> torch.Tensor:
-        """The vectors of label texts, (F, masks, dim)."""
-        model = self._ready_model()
-        with torch.no_grad():
-            if self.config.method.label_source == "verbalizer":
-                return model.word_vectors(self._tokenizer.words(texts))
-            prompts = self._label_prompts(texts)
-            vectors: torch.Tensor | None = None
-            with tqdm(total=len(prompts), desc="reading labels", unit="label", delay=2, leave=False) as bar:
-                for rows in length_groups(prompts.lengths, BATCH_SIZE):
-                    part = model.label_prompt_vectors(pad(prompts, rows, self._pad_id).to(self._device))
-                    if vectors is None:
-                        vectors = part.new_empty(len(prompts), *part.shape[1:])
-                    vectors[torch.from_numpy(rows)] = part
-                    bar.update(len(rows))
-        assert vectors is not None
-        return vectors
+    def _report_cut(self, prompts: TokenizedPrompts) -> None:
+        self.cut_ = int(prompts.cut.sum())
+        if self.cut_:
+            logger.warning(
+                "%d of %d texts were longer than %d tokens and were shortened.",
+                self.cut_,
+                len(prompts),
+                self.config.max_length,
+            )
 
     # -- labels ----------------------------------------------------------------------------------------------
 
     def add_labels(self, labels: LabelsLike) -> MaskMatcher:
         """Add labels, which can be predicted at once: only the new names are read."""
-        if not self.config.method.reads_labels:
-            raise MaskMatchError(
-                f"The method {self.config.method.name} learns a vector per label, so a label cannot be added "
-                "without training; mask-matching can."
-            )
+        self._check_reads_labels("a label cannot be added without training; mask-matching can")
         self._set_labels(LabelSet.of(labels) if self.labels is None else self.labels.added(labels))
         return self
 
@@ -393,18 +323,14 @@ class MaskMatcher:
         """Take labels away."""
         old = self._known_labels()
         new = old.removed(labels)
-        if self._model is not None and self._model.matrix is not None:
-            self._model.matrix.select([old.position(id_) for id_ in new])
+        self._scorer.select_labels([old.position(id_) for id_ in new])
         self._set_labels(new)
         return self
 
-    def _replace_labels(self, labels: LabelSet) -> None:
-        if not self.config.method.reads_labels:
-            raise MaskMatchError(
-                f"The method {self.config.method.name} learns a vector per label, so its labels cannot be "
-                "replaced."
-            )
-        self._set_labels(labels)
+    def _check_reads_labels(self, otherwise: str) -> None:
+        method = self.config.method
+        if not method.reads_labels:
+            raise MaskMatchError(f"The method {method.name} learns a vector per label, so {otherwise}.")
 
     def _set_labels(self, labels: LabelSet) -> None:
         self.labels = labels
@@ -414,6 +340,13 @@ class MaskMatcher:
         if self.labels is None:
             raise MaskMatchError("There are no labels yet: give them to from_pretrained, or call fit first.")
         return self.labels
+
+    def _ready_labels(self) -> LabelSet:
+        """The labels, if the classifier can tell them apart already."""
+        labels, method = self._known_labels(), self.config.method
+        if not method.reads_labels and self.training_ is None:
+            raise MaskMatchError(f"The method {method.name} learns its labels: call fit before predicting.")
+        return labels
 
     # -- saving ----------------------------------------------------------------------------------------------
 
@@ -426,14 +359,15 @@ class MaskMatcher:
         return push_model(self._saved(), repo_id, private=private, token=token)
 
     def _saved(self) -> SavedModel:
-        vectors, present = self._label_vectors()  # (K, phrases, masks, dim)
+        labels = self._ready_labels()
+        vectors, present = self._scorer.label_vectors(labels)  # (K, phrases, masks, dim)
         return SavedModel(
             encoder=self.encoder,
             config=self.config,
-            labels=self._known_labels(),
+            labels=labels,
             label_vectors=vectors[present],  # (F, masks, dim)
-            label_vector_key=self._label_vector_key,
-            head=_head(self._ready_model()),
+            label_vector_key=self._scorer.label_vector_key,
+            head=self._scorer.head(labels),
             training=self.training_,
             evaluation=self._figures,
         )
@@ -443,131 +377,17 @@ class MaskMatcher:
         matcher = cls(saved.encoder, saved.config, saved.labels)
         matcher.training_ = saved.training
         matcher._figures = saved.evaluation
-        model = matcher._ready_model()
-        shapes, expected = (
-            {name: tensor.shape for name, tensor in head.items()} for head in (saved.head, _head(model))
-        )
-        if shapes != expected:
-            raise MaskMatchError(
-                f"{HEAD_FILE} is damaged: it does not hold what the method {saved.config.method.name} learns."
-            )
-        model.load_state_dict(dict(saved.head), strict=False)
-        if model.matrix is not None and saved.label_vectors is not None:
-            model.matrix.load(saved.label_vectors)
-        elif saved.label_vectors is not None:
-            matcher._store.keep(
-                LabelLayout.of(saved.labels).texts,
-                saved.label_vectors.to(matcher._device),
-                weights=matcher._weights_version,
-                key=saved.label_vector_key,
-            )
+        matcher._scorer.load(saved.labels, saved.head, saved.label_vectors, saved.label_vector_key)
         return matcher
 
-    # -- the way in ------------------------------------------------------------------------------------------
-
-    @property
-    def _label_vector_key(self) -> str:
-        """What label vectors hang on besides the weights and the label's words."""
-        method, prompt = self.config.method, self.config.label_prompt
-        return f"{method.label_source}/{method.label_readout}/{self.config.max_length}/{prompt}"
-
-    @property
-    def _weights_version(self) -> int:
-        # A change in place counts a tensor's version up, so the sum tells whether any was changed by hand.
-        return sum(parameter._version for parameter in self._ready_model().parameters())
-
-    @property
-    def _device(self) -> torch.device:
-        return self.encoder.model.device
-
-    @property
-    def _pad_id(self) -> int:
-        return int(self.encoder.tokenizer.pad_token_id or 0)
-
-    def _ready_model(self) -> MatchingModel:
-        if self._model is None:
-            config = self.config
-            self._model = MatchingModel(
-                self.encoder.model,
-                config.method,
-                config.similarity,
-                len(self._known_labels()),
-                config.multi_label,
-            ).to(self._device)
-            self._model.eval()
-        return self._model
-
     def _reconfigure(self, config: MatcherConfig) -> None:
-        """Take another config; the model is built anew where it has to be, on the same encoder.
-
-        What the method has learned is kept; another method has not been trained yet.
-        """
+        """Take another config on the same encoder; another method has not been trained yet."""
         if config == self.config:
             return
-        old, self.config = self.config, config
+        if config.method != self.config.method:
+            self.training_ = None
         self._figures = None
-        if config.max_length != old.max_length:
-            self._tokenizer = PromptTokenizer(self.encoder.tokenizer, config.max_length)
-        if config.method != old.method:
-            self._model = self.training_ = None
-        elif (config.similarity, config.multi_label) != (old.similarity, old.multi_label):
-            learned, self._model = self._model, None
-            if learned is not None:
-                kept = ("matrix.", "transform.")
-                state = {name: value for name, value in learned.state_dict().items() if name.startswith(kept)}
-                self._ready_model().load_state_dict(state, strict=False)
-
-    def _examples(self, texts: Any, labels: Any, want_labels: bool) -> Examples:
-        """Texts and labels in whatever form they come, as lists of equal length."""
-        fields = self.config.prompt.fields
-        if is_table(texts):
-            if labels is None or isinstance(labels, str):
-                return load_examples(texts, fields, label_field=labels, want_label=want_labels)
-            texts = load_examples(texts, fields, want_label=False).texts
-        if isinstance(texts, (str, dict)) or not isinstance(texts, Iterable):
-            raise MaskMatchError(
-                f"Texts come as a list, even a single one: [text]; this is a {type(texts).__name__}."
-            )
-        texts = list(texts)
-        if not texts:
-            raise MaskMatchError("There are no texts.")
-        if not want_labels:
-            return Examples(texts, None)
-        if labels is None:
-            raise MaskMatchError("The labels are missing: give one for each text.")
-        if isinstance(labels, str) or not isinstance(labels, Iterable):
-            raise MaskMatchError(f"Labels come as a list, one for each text, not as {labels!r}.")
-        labels = list(labels)
-        if len(labels) != len(texts):
-            raise MaskMatchError(
-                f"There are {len(texts)} texts but {len(labels)} labels; each text needs one."
-            )
-        return Examples(texts, labels)
-
-    def _read(self, texts: Any) -> TokenizedPrompts:
-        """Texts to classify, tokenised, with a word about those that had to be shortened."""
-        prompts = self._tokenize(self._examples(texts, None, want_labels=False).texts)
-        self._report_cut(prompts)
-        return prompts
-
-    def _tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
-        fields = self.config.prompt.fields
-        return self._tokenizer(
-            self.config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)]
-        )
-
-    def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
-        return self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
-
-    def _report_cut(self, prompts: TokenizedPrompts) -> None:
-        self.cut_ = int(prompts.cut.sum())
-        if self.cut_:
-            logger.warning(
-                "%d of %d texts were longer than %d tokens and were shortened.",
-                self.cut_,
-                len(prompts),
-                self.config.max_length,
-            )
+        self._scorer = self._scorer.with_config(config)
 
 
 def _move(encoder: Encoder, device: str | None) -> None:
@@ -580,29 +400,11 @@ def _move(encoder: Encoder, device: str | None) -> None:
         raise MaskMatchError(f"The device {device!r} cannot be used: {reason}") from error
 
 
-def _head(model: MatchingModel) -> dict[str, torch.Tensor]:
-    """What a method learns besides the encoder and a matrix of label vectors."""
-    state = model.state_dict()
-    return {name: tensor for name, tensor in state.items() if not name.startswith(("encoder.", "matrix."))}
-
-
-def _check_count(value: Any, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number of at least 1.")
-
-
 def _headline(report: EvaluationReport) -> dict[str, Any]:
     """The figures of a report that the model card tells."""
     names = ("rows", "accuracy", "macro_f1", "micro_f1", "expected_calibration_error", "cut")
     values = {name.replace("_", " "): getattr(report, name) for name in names}
     return {name: round(value, 4) for name, value in values.items() if value is not None}
-
-
-def _above(probabilities: torch.Tensor, threshold: float) -> list[list[int]]:
-    """Per row, the places of the labels at or above a threshold, best first."""
-    order = probabilities.argsort(dim=1, descending=True).tolist()
-    counts = (probabilities >= threshold).sum(dim=1).tolist()
-    return [places[:count] for places, count in zip(order, counts, strict=True)]
 
 
 def _training_config(training: TrainingConfig, options: dict[str, Any]) -> TrainingConfig:

@@ -56,9 +56,7 @@ class MatcherConfig:
         label_default = task.label_prompt if method.label_masked else "{label}"
         return cls(
             task=task,
-            prompt=Prompt(
-                input_default if prompt is None else prompt, task.fields, masked=method.input_masked
-            ),
+            prompt=Prompt(input_default if prompt is None else prompt, task.fields, masked=method.input_masked),
             label_prompt=Prompt(
                 label_default if label_prompt is None else label_prompt,
                 ("label",),

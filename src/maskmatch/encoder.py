@@ -91,9 +91,7 @@ class Encoder:
     def max_length(self, wanted: int | None) -> int:
         """The maximum length to use: as wanted, or the default, within what the encoder can read."""
         if wanted is not None and wanted > self.limit:
-            raise MaskMatchError(
-                f"max_length is {wanted}, but {self.source} reads at most {self.limit} tokens."
-            )
+            raise MaskMatchError(f"max_length is {wanted}, but {self.source} reads at most {self.limit} tokens.")
         return min(DEFAULT_MAX_LENGTH, self.limit) if wanted is None else wanted
 
 
@@ -196,9 +194,7 @@ def pad(prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> Toke
 
 def hidden_states(model: torch.nn.Module, batch: TokenBatch) -> torch.Tensor:
     """The last layer's states of a batch: (rows, length, dim)."""
-    output: torch.Tensor = model(
-        input_ids=batch.input_ids, attention_mask=batch.attention_mask
-    ).last_hidden_state
+    output: torch.Tensor = model(input_ids=batch.input_ids, attention_mask=batch.attention_mask).last_hidden_state
     return output
 
 
@@ -211,8 +207,7 @@ def _check_folder(folder: Path, source: str) -> None:
         raise MaskMatchError(f"{source} holds no config.json, so it is no model in Hugging Face layout.")
     if not any(folder.glob("*.safetensors")):
         raise MaskMatchError(
-            f"{source} holds no safetensors weights; pickled weights are not loaded, because they can run "
-            "code."
+            f"{source} holds no safetensors weights; pickled weights are not loaded, because they can run code."
         )
 
 

@@ -14,9 +14,7 @@ def take_texts(texts: Any, fields: Sequence[str]) -> list[Any]:
     if is_table(texts):
         return load_examples(texts, fields, want_label=False).texts
     if isinstance(texts, (str, dict)) or not isinstance(texts, Iterable):
-        raise MaskMatchError(
-            f"Texts come as a list, even a single one: [text]; this is a {type(texts).__name__}."
-        )
+        raise MaskMatchError(f"Texts come as a list, even a single one: [text]; this is a {type(texts).__name__}.")
     texts = list(texts)
     if not texts:
         raise MaskMatchError("There are no texts.")

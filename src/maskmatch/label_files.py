@@ -26,9 +26,7 @@ def load_labels(source: str | Path) -> LabelSet:
     path = Path(source)
     if not os.path.isfile(path):  # Path.is_file fails where a list of names is too long for a file's name
         if path.suffix and "," not in str(source):
-            raise MaskMatchError(
-                f"There is no label file {source}; give a file, or names with commas between them."
-            )
+            raise MaskMatchError(f"There is no label file {source}; give a file, or names with commas between them.")
         return LabelSet.of([name for part in str(source).split(",") if (name := part.strip())])
     if path.suffix.lower() == ".json":
         try:

@@ -84,8 +84,7 @@ class Label:
         for words in (self.name, self.description, *phrases):
             if not isinstance(words, str):
                 raise MaskMatchError(
-                    f"The label {id_!r} has {words!r} where words belong; name, description and phrases are "
-                    "texts."
+                    f"The label {id_!r} has {words!r} where words belong; name, description and phrases are texts."
                 )
         name = " ".join(self.name.split()) or _words_of(id_)
         if not name or (isinstance(id_, str) and not id_.strip()):
@@ -178,8 +177,7 @@ class LabelSet(Sequence[Hashable]):
             twin = by_name.setdefault(label.name.casefold(), label)
             if twin is not label:
                 raise MaskMatchError(
-                    f"The labels {twin.id!r} and {label.id!r} both read {label.name!r}; "
-                    "give them different names."
+                    f"The labels {twin.id!r} and {label.id!r} both read {label.name!r}; give them different names."
                 )
         object.__setattr__(self, "_positions", positions)
 
@@ -189,9 +187,7 @@ class LabelSet(Sequence[Hashable]):
         if isinstance(labels, LabelSet):
             return labels
         if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
-            raise MaskMatchError(
-                f"Labels are a list of names or a mapping from name to description, not {labels!r}."
-            )
+            raise MaskMatchError(f"Labels are a list of names or a mapping from name to description, not {labels!r}.")
         if isinstance(labels, Mapping):
             return cls(tuple(_label_of_item(id_, value) for id_, value in labels.items()))
         return cls(tuple(label if isinstance(label, Label) else Label(label) for label in labels))
@@ -269,9 +265,7 @@ def _label_of_item(id_: Hashable, value: Any) -> Label:
         return Label(id_, **{key: part for key, part in value.items() if part is not None})
     if isinstance(value, Iterable):
         return Label(id_, phrases=tuple(value))
-    raise MaskMatchError(
-        f"The label {id_!r} is described by {value!r}; give a description or a list of phrases."
-    )
+    raise MaskMatchError(f"The label {id_!r} is described by {value!r}; give a description or a list of phrases.")
 
 
 def label_to_json(label: Label) -> dict[str, Any]:
@@ -286,9 +280,7 @@ def label_to_json(label: Label) -> dict[str, Any]:
 
 def label_from_json(data: Mapping[str, Any]) -> Label:
     """The label that :func:`label_to_json` wrote."""
-    return Label(
-        _id_from_json(data["id"]), data["name"], data.get("description", ""), tuple(data.get("phrases", ()))
-    )
+    return Label(_id_from_json(data["id"]), data["name"], data.get("description", ""), tuple(data.get("phrases", ())))
 
 
 def _id_to_json(id_: Hashable) -> Any:

@@ -47,9 +47,7 @@ class MatchingModel(nn.Module):
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
-        self.transform = (
-            Transform(dimension, self._word_embeddings().embedding_dim) if method.transform else None
-        )
+        self.transform = Transform(dimension, self._word_embeddings().embedding_dim) if method.transform else None
 
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
@@ -99,9 +97,7 @@ class MatchingModel(nn.Module):
             loss = cross_entropy(scores, targets)
         return {"loss": loss, "scores": scores}
 
-    def _encode_pooled(
-        self, groups: Sequence[TokenBatch], texts: int
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _encode_pooled(self, groups: Sequence[TokenBatch], texts: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         inputs, labels, input_rows, label_rows = [], [], [], []
         for group in groups:
             states = hidden_states(self.encoder, group)  # (rows, length, dim)

@@ -9,9 +9,7 @@ import torch
 Readout = Literal["mask", "cls", "mean", "max"]
 
 
-def read_out(
-    kind: Readout, states: torch.Tensor, attention_mask: torch.Tensor, masks: torch.Tensor
-) -> torch.Tensor:
+def read_out(kind: Readout, states: torch.Tensor, attention_mask: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Read vectors off hidden states.
 
     Args:

@@ -71,14 +71,11 @@ def check_target(folder: Path) -> None:
     recover(folder)
     if folder.exists() and not (folder.is_dir() and (is_saved(folder) or not any(folder.iterdir()))):
         raise MaskMatchError(
-            f"{folder} is there already and is no saved classifier; choose another folder, nothing was "
-            "written."
+            f"{folder} is there already and is no saved classifier; choose another folder, nothing was written."
         )
     above = next(parent for parent in folder.absolute().parents if parent.exists())
     if not (above.is_dir() and os.access(above, os.W_OK)):
-        raise MaskMatchError(
-            f"{folder} cannot be written: {above} is not a folder in which files can be made."
-        )
+        raise MaskMatchError(f"{folder} cannot be written: {above} is not a folder in which files can be made.")
 
 
 def write_model(model: SavedModel, folder: Path) -> Path:
@@ -89,9 +86,7 @@ def write_model(model: SavedModel, folder: Path) -> Path:
         with whole_folder(folder, ours=_files(folder)) as scratch:
             _write_files(model, labels, scratch)
     except SafetensorError as error:  # a full disk, for instance
-        raise MaskMatchError(
-            f"{folder} could not be written: {error}; what was there before is as it was."
-        ) from error
+        raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is as it was.") from error
     return folder
 
 
@@ -156,9 +151,7 @@ def push_model(model: SavedModel, repo_id: str, *, private: bool, token: str | N
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
         folder = write_model(model, Path(scratch) / "model")
         api.create_repo(repo_id, private=private, exist_ok=True)
-        commit = api.upload_folder(
-            repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier"
-        )
+        commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier")
     return str(getattr(commit, "commit_url", commit))
 
 

@@ -13,6 +13,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.model import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
+from maskmatch.saving import HEAD_FILE
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
@@ -55,20 +56,17 @@ class Scorer:
     def with_config(self, config: MatcherConfig) -> Scorer:
         """A scorer with another config on the same encoder; what the same method has learned is kept."""
         scorer = Scorer(self.encoder, config)
-        same = (config.method, config.similarity, config.multi_label)
-        if self._model is not None and config.method == self.config.method:
-            if same == (self.config.method, self.config.similarity, self.config.multi_label):
-                scorer._model = self._model
-            else:
-                old = self._model
-                rows = 1 if old.matrix is None else len(old.matrix.weight)
-                scorer._model = MatchingModel(
-                    self.encoder.model, config.method, config.similarity, rows, config.multi_label
-                ).to(self.encoder.model.device)
-                kept = ("matrix.", "transform.")
-                state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
-                scorer._model.load_state_dict(state, strict=False)
-                scorer._model.eval()
+        old = self._model
+        if old is not None and config.method == self.config.method:
+            rows = 1 if old.matrix is None else len(old.matrix.weight)
+            scorer._model = MatchingModel(
+                self.encoder.model, config.method, config.similarity, rows, config.multi_label
+            ).to(self.encoder.model.device)
+            same = (config.similarity, config.multi_label) == (self.config.similarity, self.config.multi_label)
+            kept = ("matrix.", "transform.", "similarity.") if same else ("matrix.", "transform.")
+            state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
+            scorer._model.load_state_dict(state, strict=False)
+            scorer._model.eval()
         scorer._store = self._store  # its key tells whether the vectors still hold
         return scorer
 
@@ -90,9 +88,7 @@ class Scorer:
     def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
         """Texts in their input prompt."""
         fields = self.config.prompt.fields
-        return self._tokenizer(
-            self.config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)]
-        )
+        return self._tokenizer(self.config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)])
 
     def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
         return self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
@@ -208,7 +204,7 @@ class Scorer:
         shapes, expected = ({name: part.shape for name, part in parts.items()} for parts in (head, self.head(labels)))
         if shapes != expected:
             raise MaskMatchError(
-                f"The saved head is damaged: it does not hold what the method {self.config.method.name} learns."
+                f"{HEAD_FILE} is damaged: it does not hold what the method {self.config.method.name} learns."
             )
         model.load_state_dict(dict(head), strict=False)
         if vectors is None:

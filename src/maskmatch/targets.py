@@ -24,8 +24,7 @@ def has_several(labels: Sequence[Any]) -> bool:
     several = sum(isinstance(label, SEVERAL) for label in labels)
     if several and several < len(labels):
         raise MaskMatchError(
-            f"{several} of {len(labels)} rows have a list of labels and the others a single one; "
-            "give lists in all."
+            f"{several} of {len(labels)} rows have a list of labels and the others a single one; give lists in all."
         )
     return several > 0
 
@@ -62,9 +61,7 @@ def check_trainable(rows: Sequence[Any], labels: LabelSet | None, multi_label: b
     found = labels_in(rows, multi_label)
     if len(found) < 2:
         only = f", only {found[0]!r}" if found else ""
-        raise MaskMatchError(
-            f"The training data has fewer than two labels{only}; it takes two to tell apart."
-        )
+        raise MaskMatchError(f"The training data has fewer than two labels{only}; it takes two to tell apart.")
     if labels is None:
         return
     unknown = [id_ for id_ in found if id_ not in labels]
@@ -73,8 +70,7 @@ def check_trainable(rows: Sequence[Any], labels: LabelSet | None, multi_label: b
         shown = ", ".join(f"{id_!r} ({counts[id_]} rows)" for id_ in unknown[:3])
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise MaskMatchError(
-            f"The training data has labels that the classifier does not: {shown}{more}; "
-            "add them with add_labels."
+            f"The training data has labels that the classifier does not: {shown}{more}; add them with add_labels."
         )
 
 

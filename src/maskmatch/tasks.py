@@ -38,9 +38,7 @@ class Task:
             raise MaskMatchError(f"The task {self.name!r} has no fields; a text needs at least one.")
         for name in RESERVED:
             if name in self.fields:
-                raise MaskMatchError(
-                    f"The task {self.name!r} has a field {name!r}; {{{name}}} stands for a token."
-                )
+                raise MaskMatchError(f"The task {self.name!r} has a field {name!r}; {{{name}}} stands for a token.")
         Prompt(self.prompt, self.fields)
         Prompt(self.label_prompt, ("label",), required=("label",))
 

@@ -125,9 +125,7 @@ class PooledBatches:
             pooled = pooled.followed_by(self.data.label_prompts)
         return {
             "targets": self._targets[list(rows)],
-            "groups": [
-                pad(pooled, np.sort(group), self.data.pad_id) for group in length_groups(pooled.lengths)
-            ],
+            "groups": [pad(pooled, np.sort(group), self.data.pad_id) for group in length_groups(pooled.lengths)],
             "texts": len(rows),
             "layout": self.data.layout,
             "words": self.data.label_words,
@@ -200,9 +198,7 @@ class TrainingProgress(TrainerCallback):
         if self._bar is not None:
             self._bar.update(state.global_step - self._bar.n)
 
-    def on_log(
-        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **options: Any
-    ) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **options: Any) -> None:
         """Show the newest figures."""
         if self._bar is not None and logs:
             shown = {name: logs[name] for name in ("loss", "eval_score") if name in logs}
@@ -227,9 +223,7 @@ class _RowNumbers(Dataset[int]):
         return row
 
 
-def _arguments(
-    config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: bool, scratch: str
-) -> TrainingArguments:
+def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: bool, scratch: str) -> TrainingArguments:
     epochs = config.epochs_for(texts)
     steps = math.ceil(math.ceil(texts / config.batch_size) * epochs)
     look = max(1, math.ceil(steps / EVALUATIONS))
@@ -282,7 +276,5 @@ def _last_checkpoint(config: TrainingConfig, model: MatchingModel) -> str | None
         raise MaskMatchError(f"The checkpoint {checkpoint} cannot be read: {error}") from error
     own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     if any(own.get(name) != shape for name, shape in shapes.items()):
-        raise MaskMatchError(
-            f"The checkpoint {checkpoint} is of another classifier: encoder, method or labels differ."
-        )
+        raise MaskMatchError(f"The checkpoint {checkpoint} is of another classifier: encoder, method or labels differ.")
     return str(checkpoint)

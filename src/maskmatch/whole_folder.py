@@ -40,9 +40,7 @@ def whole_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
         os.chmod(scratch, 0o777 & ~_umask())
         _swap(scratch, folder)
     except OSError as error:
-        raise MaskMatchError(
-            f"{folder} could not be written: {error}; what was there before is as it was."
-        ) from error
+        raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is as it was.") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 

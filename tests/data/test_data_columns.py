@@ -56,9 +56,7 @@ def test_names_that_are_obvious(columns: list[str], fields: list[str], found: li
         (["text", "label"], ["ticket"], ["text"], "label"),
     ],
 )
-def test_the_only_column_left_over(
-    columns: list[str], fields: list[str], found: list[str], label: str
-) -> None:
+def test_the_only_column_left_over(columns: list[str], fields: list[str], found: list[str], label: str) -> None:
     assert guess_columns(columns, fields) == Columns(dict(zip(fields, found, strict=True)), label)
 
 

@@ -55,9 +55,7 @@ class TestShots:
 
     @LIGHT
     @given(SEVERAL, st.integers(1, 8), st.integers(0, 8), SEEDS)
-    def test_a_smaller_draw_is_part_of_a_larger(
-        self, labels: list[Any], shots: int, more: int, seed: int
-    ) -> None:
+    def test_a_smaller_draw_is_part_of_a_larger(self, labels: list[Any], shots: int, more: int, seed: int) -> None:
         assert set(draw_shots(labels, shots, seed)) <= set(draw_shots(labels, shots + more, seed))
 
     def test_the_rarest_label_comes_first(self) -> None:
@@ -83,9 +81,7 @@ class TestFractions:
 
     @LIGHT
     @given(SEVERAL, FRACTIONS, FRACTIONS, SEEDS)
-    def test_a_smaller_draw_is_part_of_a_larger(
-        self, labels: list[Any], one: float, other: float, seed: int
-    ) -> None:
+    def test_a_smaller_draw_is_part_of_a_larger(self, labels: list[Any], one: float, other: float, seed: int) -> None:
         small, large = sorted([one, other])
         assert set(draw_fraction(labels, small, seed)) <= set(draw_fraction(labels, large, seed))
 
@@ -133,10 +129,7 @@ class TestBoth:
         assert draw_shots([numpy.str_("a")] * 50, 5, 0) == draw_shots(["a"] * 50, 5, 0)
 
     def test_the_draw_is_the_same_in_every_process(self) -> None:
-        program = (
-            "from maskmatch.data import draw_shots; "
-            "print(draw_shots(['a', 'b', ('c', 1), 'a', 'b'] * 20, 3, 7))"
-        )
+        program = "from maskmatch.data import draw_shots; print(draw_shots(['a', 'b', ('c', 1), 'a', 'b'] * 20, 3, 7))"
         outputs = {
             subprocess.run(
                 [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, check=True

@@ -58,9 +58,7 @@ class TestSources:
         pandas = pytest.importorskip("pandas")
         missing = [float("nan"), None, pandas.NA, pandas.NaT]
         for value in missing:
-            frame = pandas.DataFrame(
-                {"text": pandas.Series(["one", value], dtype=object), "label": ["a", "b"]}
-            )
+            frame = pandas.DataFrame({"text": pandas.Series(["one", value], dtype=object), "label": ["a", "b"]})
             assert "data frame, position 1: the text is missing" in refusal(frame)
         frame = pandas.DataFrame({"text": ["one", "two"], "label": pandas.Categorical(["b", None])})
         assert load_examples(frame, skip_bad_rows=True).labels == ["b"]
@@ -98,9 +96,7 @@ class TestSources:
 
     def test_splits_are_named(self) -> None:
         datasets = pytest.importorskip("datasets")
-        splits = datasets.DatasetDict(
-            {name: datasets.Dataset.from_dict(COLUMNS) for name in ("train", "test")}
-        )
+        splits = datasets.DatasetDict({name: datasets.Dataset.from_dict(COLUMNS) for name in ("train", "test")})
         assert "'train', 'test'" in refusal(splits)
 
     @pytest.mark.parametrize("source", [3, None, {"one", "two"}, b"train.csv", object()])
@@ -149,9 +145,7 @@ class TestTexts:
     def test_fields_that_make_no_task(self, fields: list[str]) -> None:
         assert "field" in refusal(ROWS, fields)
 
-    @pytest.mark.parametrize(
-        ("value", "text"), [(7, "7"), (0, "0"), (1.5, "1.5"), (True, "True"), (" x ", " x ")]
-    )
+    @pytest.mark.parametrize(("value", "text"), [(7, "7"), (0, "0"), (1.5, "1.5"), (True, "True"), (" x ", " x ")])
     def test_numbers_are_written_out(self, value: object, text: str) -> None:
         assert load_examples([{"text": value, "label": "a"}]).texts == [text]
 
@@ -241,9 +235,7 @@ class TestLabels:
 class TestSpans:
     TEXT = "The clay was in a jar."
 
-    @pytest.mark.parametrize(
-        "span", [[4, 8], (4, 8), [4.0, 8.0], "4:8", "4,8", "[4, 8]", "(4, 8)", " 4 : 8 "]
-    )
+    @pytest.mark.parametrize("span", [[4, 8], (4, 8), [4.0, 8.0], "4:8", "4,8", "[4, 8]", "(4, 8)", " 4 : 8 "])
     def test_ways_to_write_a_span(self, span: object) -> None:
         row = {"text": self.TEXT, "head": "clay", "tail": "jar", "head_span": span, "label": "a"}
         assert load_examples([row], RELATION).texts == [
@@ -269,9 +261,7 @@ class TestSpans:
         assert load_examples(rows).texts == [{"text": "one two", "text_span": (4, 7)}, "one"]
 
     def test_a_span_that_comes_late_is_not_lost(self) -> None:
-        rows = [{"text": "one two", "label": "a"}] * 1500 + [
-            {"text": "one two", "text_span": [0, 3], "label": "a"}
-        ]
+        rows = [{"text": "one two", "label": "a"}] * 1500 + [{"text": "one two", "text_span": [0, 3], "label": "a"}]
         assert load_examples(rows).texts[-1] == {"text": "one two", "text_span": (0, 3)}
 
     def test_a_marked_field_is_taken_from_the_text(self) -> None:

@@ -203,9 +203,7 @@ class TestEncodings:
         assert "--encoding latin-1" in message
 
     def test_bytes_that_the_named_encoding_does_not_know(self) -> None:
-        assert "data.txt, line 2 is not valid CP1252" in refusal(
-            write("data.txt", b"one\n\x81\n"), encoding="cp1252"
-        )
+        assert "data.txt, line 2 is not valid CP1252" in refusal(write("data.txt", b"one\n\x81\n"), encoding="cp1252")
 
     def test_half_a_character_of_utf_16(self) -> None:
         assert "not valid UTF-16" in refusal(write("data.txt", "one\ntwo\n".encode("utf-16") + b"x"))
@@ -330,9 +328,7 @@ class TestBadFiles:
 
     @pytest.mark.parametrize("line", ['{"text": ', "{'text': 1}", "[" * 100_000, "1" * 5000, "plain"])
     def test_broken_json_lines(self, line: str) -> None:
-        assert "data.jsonl, line 2 is not valid JSON" in refusal(
-            write("data.jsonl", f'{{"text": "one"}}\n{line}\n')
-        )
+        assert "data.jsonl, line 2 is not valid JSON" in refusal(write("data.jsonl", f'{{"text": "one"}}\n{line}\n'))
 
     @pytest.mark.parametrize("line", ["1", "null", "[1, 2]", "true", "1.5"])
     def test_json_lines_that_are_no_objects(self, line: str) -> None:

@@ -76,9 +76,7 @@ def test_parquet(rows: list[dict[str, str]]) -> None:
 
 @LIGHT
 @given(
-    rows=st.lists(
-        st.fixed_dictionaries({"text": TEXTS.filter(str.strip), "label": st.sampled_from("ab")}), min_size=1
-    )
+    rows=st.lists(st.fixed_dictionaries({"text": TEXTS.filter(str.strip), "label": st.sampled_from("ab")}), min_size=1)
 )
 def test_every_source_gives_the_same_examples(rows: list[dict[str, str]]) -> None:
     expected = load_examples(rows)
@@ -91,9 +89,7 @@ def test_every_source_gives_the_same_examples(rows: list[dict[str, str]]) -> Non
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "jsonl", "txt", "parquet", "csv.gz", "parquet.gz"])
 @LIGHT
 @given(
-    content=st.binary(max_size=60)
-    | st.text(max_size=60).map(str.encode)
-    | st.binary(max_size=60).map(gzip.compress)
+    content=st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | st.binary(max_size=60).map(gzip.compress)
 )
 def test_whatever_a_file_holds_only_sentences_come_out(suffix: str, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -51,10 +51,7 @@ def random_report(label_count: int, multi_label: bool = False, rows: int = 200) 
     texts = [f"text {row} {EVIL}" for row in range(rows)]
     if multi_label:
         truth, predicted = (
-            [
-                [labels[place] for place in np.flatnonzero(row)]
-                for row in random.random((rows, label_count)) < 0.2
-            ]
+            [[labels[place] for place in np.flatnonzero(row)] for row in random.random((rows, label_count)) < 0.2]
             for _ in range(2)
         )
         extra: dict[str, Any] = {"probabilities": random.random((rows, label_count)), "threshold": 0.4}

@@ -25,9 +25,7 @@ from maskmatch.evaluation import (
 )
 
 AWKWARD_IDS = ["refund", 1, "1", ("head", 2), 2.5, frozenset({"a"}), False]
-id_pairs = st.lists(
-    st.tuples(st.sampled_from(AWKWARD_IDS), st.sampled_from(AWKWARD_IDS)), min_size=1, max_size=40
-)
+id_pairs = st.lists(st.tuples(st.sampled_from(AWKWARD_IDS), st.sampled_from(AWKWARD_IDS)), min_size=1, max_size=40)
 
 
 def random_ids(seed: int, kinds: int, rows: int = 300) -> tuple[list[int], list[int]]:
@@ -41,9 +39,7 @@ def random_ids(seed: int, kinds: int, rows: int = 300) -> tuple[list[int], list[
 def test_single_label_figures_are_those_of_scikit_learn(seed: int) -> None:
     truth, predicted = random_ids(seed, kinds=7)
     assert accuracy(truth, predicted) == pytest.approx(accuracy_score(truth, predicted))
-    assert macro_f1(truth, predicted) == pytest.approx(
-        f1_score(truth, predicted, average="macro", zero_division=0)
-    )
+    assert macro_f1(truth, predicted) == pytest.approx(f1_score(truth, predicted, average="macro", zero_division=0))
     assert micro_f1(truth, predicted) == pytest.approx(f1_score(truth, predicted, average="micro"))
     rows = label_scores(truth, predicted, labels=range(8))
     expected = precision_recall_fscore_support(truth, predicted, labels=range(8), zero_division=0)
@@ -154,9 +150,7 @@ def test_a_single_precision_softmax_may_end_a_little_above_one() -> None:
 
 
 def test_best_threshold_worked_by_hand() -> None:
-    assert (
-        best_threshold([[1, 0, 1]], [[0.9, 0.5, 0.3]]) == 0.3
-    )  # F1 0.8, against 2/3 from 0.9 and 0.5 from 0.5
+    assert best_threshold([[1, 0, 1]], [[0.9, 0.5, 0.3]]) == 0.3  # F1 0.8, against 2/3 from 0.9 and 0.5 from 0.5
     assert best_threshold([[0, 0]], [[0.1, 0.4]]) == 0.4  # nothing to find: all are equal
     assert best_threshold([[1], [1]], [[0.7], [0.7]]) == 0.7
     # From 0.25 and from 0.75 F1 is 2/3, and both are as near to 0.5: the higher.

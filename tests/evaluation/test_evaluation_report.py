@@ -188,9 +188,7 @@ def test_what_does_not_fit_multi_label_is_refused(changes: dict[str, Any], words
 def test_the_text_shows_all_labels_when_they_are_few_and_the_worst_when_they_are_many() -> None:
     for count, shown in ((30, 30), (31, 15)):
         labels = [f"label {number}" for number in range(count)]
-        text = str(
-            evaluate_predictions(labels, truth=labels, predicted=labels[:-1] + labels[:1], labels=labels)
-        )
+        text = str(evaluate_predictions(labels, truth=labels, predicted=labels[:-1] + labels[:1], labels=labels))
         assert sum(line.startswith("  label ") and line.endswith(" 1") for line in text.splitlines()) == shown
         assert ("16 other labels not shown" in text) == (count == 31)
         assert f"label {count - 1}" in text

@@ -13,9 +13,7 @@ from maskmatch.cli import options
 def evaluate(
     *,
     folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
-    test: Annotated[
-        str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
-    ],
+    test: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt."),
@@ -42,9 +40,7 @@ def evaluate(
     )
     matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder))
     rows = options.load_rows(test, matcher.config.prompt.fields, reading)
-    report = matcher.evaluate(
-        rows.texts, options.as_label_ids(rows.labels or [], matcher), batch_size=batch_size
-    )
+    report = matcher.evaluate(rows.texts, options.as_label_ids(rows.labels or [], matcher), batch_size=batch_size)
     if output is not None:
         report.save(output)
         options.tell(f"report saved in {output}")

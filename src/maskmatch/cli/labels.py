@@ -26,12 +26,8 @@ def show(folder: Folder, json: options.AsJson = False) -> None:
 def add(
     folder: Folder,
     names: Annotated[list[str], typer.Argument(help="The names of the new labels.")],
-    description: Annotated[
-        str | None, typer.Option(help="What the label means (with a single name).")
-    ] = None,
-    phrase: Annotated[
-        list[str] | None, typer.Option(help="Another name for it (with a single name).")
-    ] = None,
+    description: Annotated[str | None, typer.Option(help="What the label means (with a single name).")] = None,
+    phrase: Annotated[list[str] | None, typer.Option(help="Another name for it (with a single name).")] = None,
     json: options.AsJson = False,
 ) -> None:
     """Add labels; they can be predicted at once."""
@@ -87,8 +83,5 @@ def _print(matcher: MaskMatcher, json: bool) -> None:
         return
     options.print_table(
         ("label", "reads", "description", "phrases"),
-        [
-            (str(label.id), label.name, label.description, "; ".join(label.phrases))
-            for label in matcher.labels.labels
-        ],
+        [(str(label.id), label.name, label.description, "; ".join(label.phrases)) for label in matcher.labels.labels],
     )

@@ -35,21 +35,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines."
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 TaskName = Annotated[
     str | None,
-    typer.Option(
-        help="The task preset, as `maskmatch tasks` lists them; topic, or the saved classifier's own."
-    ),
+    typer.Option(help="The task preset, as `maskmatch tasks` lists them; topic, or the saved classifier's own."),
 ]
 MethodName = Annotated[
     str | None,
     typer.Option(help="mask-matching, or a method to compare it with; or the saved classifier's own."),
 ]
-InputPrompt = Annotated[
-    str | None, typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'")
-]
+InputPrompt = Annotated[str | None, typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'")]
 LabelPrompt = Annotated[str | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'")]
-ModelName = Annotated[
-    str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")
-]
+ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
 MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
 BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
@@ -57,9 +51,7 @@ TextField = Annotated[str | None, typer.Option(help="The column of the text.", r
 LabelField = Annotated[str | None, typer.Option(help="The column of the label.", rich_help_panel=READING)]
 Field = Annotated[
     list[str] | None,
-    typer.Option(
-        "--field", metavar="FIELD=COLUMN", help="The column of another field.", rich_help_panel=READING
-    ),
+    typer.Option("--field", metavar="FIELD=COLUMN", help="The column of another field.", rich_help_panel=READING),
 ]
 Encoding = Annotated[str, typer.Option(help="The encoding of the file.", rich_help_panel=READING)]
 Format = Annotated[

@@ -19,9 +19,7 @@ RUN = "Training"
 
 def train(
     *,
-    train: Annotated[
-        str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
-    ],
+    train: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the classifier in.")],
     dev: Annotated[str | None, typer.Option(help="Labelled rows to choose the best weights by.")] = None,
     task: options.TaskName = None,
@@ -32,9 +30,7 @@ def train(
     seed: options.Seed = 0,
     prompt: options.InputPrompt = None,
     label_prompt: options.LabelPrompt = None,
-    labels: Annotated[
-        str | None, typer.Option(help="Label names, or a file of labels with descriptions.")
-    ] = None,
+    labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
     similarity: Annotated[str | None, typer.Option(help="cosine or dot.")] = None,
     max_length: options.MaxLength = None,
     epochs: Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=RUN)] = None,

@@ -25,9 +25,7 @@ _ALIASES: dict[str, frozenset[str]] = {
         "sentence utterance utt query question content body comment message review tweet post document "
         "passage article texts input input_text"
     ),
-    "text_b": _names(
-        "sentence2 sentence_2 sentence_b hypothesis question2 text2 text_2 textb target topic claim"
-    ),
+    "text_b": _names("sentence2 sentence_2 sentence_b hypothesis question2 text2 text_2 textb target topic claim"),
     "head": _names("subject subj head_entity entity1 entity_1 e1"),
     "tail": _names("object obj tail_entity entity2 entity_2 e2"),
     "entity": _names("mention entity_mention word target_word target_mention"),
@@ -40,9 +38,7 @@ _ALIASES: dict[str, frozenset[str]] = {
 _FIRST_OF_PAIR = _names("sentence1 sentence_1 sentence_a premise question1 text1 text_1 texta text_a")
 # Columns that number or sort the rows, or that are another field by their name, are never taken for want of
 # a better one.
-_BOOKKEEPING = _names("id ids idx index guid uid uuid row row_id split fold level_0 __index_level_0__") | {
-    "unnamed: 0"
-}
+_BOOKKEEPING = _names("id ids idx index guid uid uuid row row_id split fold level_0 __index_level_0__") | {"unnamed: 0"}
 _OTHER_FIELDS = _names("text_b head tail entity")
 
 

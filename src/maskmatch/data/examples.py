@@ -127,9 +127,7 @@ def iter_examples(
     while chunk := list(islice(rows, chunk_size)):
         if columns is None:
             present = list(dict.fromkeys(column for row in chunk for column in row.fields))
-            columns = guess_columns(
-                present, task_fields, named=columns_named, label=label_field, want_label=want_label
-            )
+            columns = guess_columns(present, task_fields, named=columns_named, label=label_field, want_label=want_label)
             label_names = class_label_names(source, columns)
         examples = _converted(chunk, task_fields, columns, label_names)
         if examples.skipped and not skip_bad_rows:
@@ -193,15 +191,12 @@ def _checked_fields(fields: Sequence[str]) -> list[str]:
     names = [fields] if isinstance(fields, str) else list(fields)
     if not names or len(set(names)) < len(names) or "label" in names:
         raise MaskMatchError(
-            f"The fields are {names}; a task has at least one field, each with a name of its own other than "
-            "'label'."
+            f"The fields are {names}; a task has at least one field, each with a name of its own other than 'label'."
         )
     return names
 
 
-def _with_text_field(
-    named: Mapping[str, str] | None, text_field: str | None, fields: list[str]
-) -> dict[str, str]:
+def _with_text_field(named: Mapping[str, str] | None, text_field: str | None, fields: list[str]) -> dict[str, str]:
     """Add the column of the text to those of the other fields; a task without a "text" has a first field."""
     columns = dict(named or {})
     main_field = "text" if "text" in fields else fields[0]

@@ -67,9 +67,7 @@ def _parsed(line: str, where: str) -> Any:
         return json.loads(line)
     except _JSON_ERRORS as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "it is too deep or too long"
-        raise MaskMatchError(
-            f"{where} is not valid JSON ({reason}); write one JSON object on each line."
-        ) from error
+        raise MaskMatchError(f"{where} is not valid JSON ({reason}); write one JSON object on each line.") from error
 
 
 def _unquoted(line: str) -> str:
@@ -88,9 +86,7 @@ def _fields(item: Any, where: str) -> dict[str, Any]:
         return {"text": item}
     if isinstance(item, dict):
         return item
-    raise MaskMatchError(
-        f'{where} is {_kind(item)}, not an object; write it as {{"text": …}}, or as a quoted string.'
-    )
+    raise MaskMatchError(f'{where} is {_kind(item)}, not an object; write it as {{"text": …}}, or as a quoted string.')
 
 
 def _objects(table: Any, name: str) -> Iterator[Any]:
@@ -99,9 +95,7 @@ def _objects(table: Any, name: str) -> Iterator[Any]:
         yield from table
         return
     if not isinstance(table, dict) or not all(isinstance(column, list) for column in table.values()):
-        raise MaskMatchError(
-            f"{name} must hold a list of objects, or an object of lists, one for each column."
-        )
+        raise MaskMatchError(f"{name} must hold a list of objects, or an object of lists, one for each column.")
     lengths = {column: len(values) for column, values in table.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{column} {length}" for column, length in lengths.items())

@@ -28,6 +28,4 @@ def refuse_repeated(columns: Sequence[str], table: str) -> None:
     """Refuse a table in which a column name does not say which column is meant."""
     repeated = next((column for column in columns if columns.count(column) > 1), None)
     if repeated is not None:
-        raise MaskMatchError(
-            f"{table} has two columns named {repeated!r}; give every column a name of its own."
-        )
+        raise MaskMatchError(f"{table} has two columns named {repeated!r}; give every column a name of its own.")

@@ -46,9 +46,7 @@ def read_span(value: Any, field: str, text: str | None = None) -> tuple[int, int
         raise UnusableCellError(f"the {span_column(field)} {value!r} is not a span such as [12, 18] or 12:18")
     start, end = numbers
     if text is not None and end > len(text):
-        raise UnusableCellError(
-            f"the {span_column(field)} {value!r} ends behind the text of {len(text)} characters"
-        )
+        raise UnusableCellError(f"the {span_column(field)} {value!r} ends behind the text of {len(text)} characters")
     return start, end
 
 

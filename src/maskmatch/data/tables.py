@@ -117,9 +117,7 @@ def _rows_of_columns(table: Mapping[Any, Any]) -> Iterator[dict[str, Any]]:
     columns = _column_names(table, "The dict of columns")
     for column, values in zip(columns, table.values(), strict=True):
         if not _is_column(values):
-            raise MaskMatchError(
-                f"The column {column!r} is a {type(values).__name__}; give a list of its values."
-            )
+            raise MaskMatchError(f"The column {column!r} is a {type(values).__name__}; give a list of its values.")
     lengths = [len(values) for values in table.values()]
     if len(set(lengths)) > 1:
         listed = ", ".join(f"{column} {length}" for column, length in zip(columns, lengths, strict=True))

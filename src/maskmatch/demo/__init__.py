@@ -92,9 +92,7 @@ def run_demo(folder: Path, seed: int = 0, say: Callable[[str], Any] = print) -> 
     matcher.save_pretrained(model)
     report.save(page)
     data = _copy_rows(folder / "data")
-    say(
-        f"4. Saved: the classifier in {model}, the report in {page / 'report.html'}, the questions in {data}."
-    )
+    say(f"4. Saved: the classifier in {model}, the report in {page / 'report.html'}, the questions in {data}.")
     say(f'\nGo on with:  maskmatch predict {model} --text "Can I bring the bike back tomorrow instead?"')
     seconds = time.perf_counter() - started
     return DemoResult(

@@ -94,8 +94,7 @@ class LabelNames:
         plain = {label: one_line(str(label)) for label in distinct}
         uses = Counter(plain.values())
         self._names = {
-            label: name if uses[name] == 1 and name else one_line(repr(label))
-            for label, name in plain.items()
+            label: name if uses[name] == 1 and name else one_line(repr(label)) for label, name in plain.items()
         }
 
     def __getitem__(self, label: Hashable) -> str:

@@ -114,9 +114,7 @@ def _selection(report: EvaluationReport) -> str:
 def _calibration(report: EvaluationReport, folded: bool) -> str:
     if not report.reliability:
         return ""
-    confidence, accuracy = (
-        ("probability", "share that holds") if report.multi_label else ("confidence", "accuracy")
-    )
+    confidence, accuracy = ("probability", "share that holds") if report.multi_label else ("confidence", "accuracy")
     head = f"<tr><th>{confidence}</th><th>predictions</th><th>mean</th><th>{accuracy}</th><th>gap</th></tr>"
     rows = "".join(_bin_row(each) for each in report.reliability)
     table = f'<div class="scroll"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'

@@ -97,8 +97,7 @@ def prediction_bins(
         return ()
     if np.shape(confidence) != (len(truth),):
         raise MaskMatchError(
-            f"The confidence needs one number for each of the {len(truth)} texts, "
-            f"not the shape {np.shape(confidence)}."
+            f"The confidence needs one number for each of the {len(truth)} texts, not the shape {np.shape(confidence)}."
         )
     correct = [true == guess for true, guess in zip(truth, predicted, strict=True)]
     return tuple(metrics.reliability_bins(confidence, correct))
@@ -113,8 +112,7 @@ def decision_bins(
     """Calibration with any number of labels per text: did (text, label) hold as often as was probable?"""
     if confidence is not None:
         raise MaskMatchError(
-            "The confidence is for one label per text: with multi_label=True, "
-            "give the probabilities of all labels."
+            "The confidence is for one label per text: with multi_label=True, give the probabilities of all labels."
         )
     if probabilities is None:
         return ()

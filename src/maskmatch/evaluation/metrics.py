@@ -120,33 +120,25 @@ def label_scores(
     return _score_rows(true, guess, positions)
 
 
-def confusion_counts(
-    truth: Sequence[Hashable], predicted: Sequence[Hashable]
-) -> Counter[tuple[Hashable, Hashable]]:
+def confusion_counts(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> Counter[tuple[Hashable, Hashable]]:
     """How often each (true label, predicted label) occurs, right predictions included."""
     _check_pairs(truth, predicted)
     return Counter(zip(truth, predicted, strict=True))
 
 
-def multi_label_accuracy(
-    truth: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]
-) -> float:
+def multi_label_accuracy(truth: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> float:
     """The share of texts whose predicted labels are exactly the true ones (subset accuracy)."""
     _check_pairs(truth, predicted)
     exact = sum(set(true) == set(guess) for true, guess in zip(truth, predicted, strict=True))
     return exact / len(truth)
 
 
-def multi_label_macro_f1(
-    truth: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]
-) -> float:
+def multi_label_macro_f1(truth: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> float:
     """The mean F1 of the labels that occur in the truth or in the predictions, each counting the same."""
     return _mean_f1(multi_label_scores(truth, predicted))
 
 
-def multi_label_micro_f1(
-    truth: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]
-) -> float:
+def multi_label_micro_f1(truth: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> float:
     """F1 over all (text, label) decisions together, so that frequent labels count more."""
     return _pooled_f1(multi_label_scores(truth, predicted))
 
@@ -182,9 +174,7 @@ def truth_matrix(truth: Sequence[Collection[Hashable]], labels: Iterable[Hashabl
     return matrix
 
 
-def reliability_bins(
-    confidence: ArrayLike, correct: ArrayLike, bins: int = BIN_COUNT
-) -> list[ReliabilityBin]:
+def reliability_bins(confidence: ArrayLike, correct: ArrayLike, bins: int = BIN_COUNT) -> list[ReliabilityBin]:
     """Compare how sure the model was with how often it was right, in bins of equal width over [0, 1].
 
     For one label per text, give the probability of each predicted label and whether it was the true one. For
@@ -261,21 +251,15 @@ def best_threshold(truth: ArrayLike, probabilities: ArrayLike) -> float:
             f"not {holds.shape} and {scores.shape}."
         )
     if not np.isin(holds, (0, 1)).all():
-        raise MaskMatchError(
-            "A truth table holds only 0 and 1 (or False and True), one cell per text and label."
-        )
+        raise MaskMatchError("A truth table holds only 0 and 1 (or False and True), one cell per text and label.")
 
     order = np.argsort(-scores, axis=None, kind="stable")
     candidates = scores.ravel()[order]
-    found = np.cumsum(
-        holds.ravel()[order].astype(np.int64)
-    )  # true positives if the list is cut after this place
+    found = np.cumsum(holds.ravel()[order].astype(np.int64))  # true positives if the list is cut after this place
     given = np.arange(1, found.size + 1)
     last_of_run = np.append(candidates[:-1] != candidates[1:], True)  # equal probabilities pass together
     micro = (2 * found / (given + found[-1]))[last_of_run]
-    best = candidates[last_of_run][
-        micro == micro.max()
-    ]  # from high to low, so argmin takes the higher of two
+    best = candidates[last_of_run][micro == micro.max()]  # from high to low, so argmin takes the higher of two
     return float(best[np.argmin(np.abs(best - 0.5))])
 
 

@@ -115,9 +115,7 @@ def label_bars(report: EvaluationReport, names: LabelNames) -> str:
             )
             x += width
         parts.append(_text(x + 8, y + 15, " + ".join(f"{count:,}" for count in counts), "tick"))
-    return _picture(
-        left + length + 120, top + len(scores) * row + 6, "Found, missed and wrongly given", parts
-    )
+    return _picture(left + length + 120, top + len(scores) * row + 6, "Found, missed and wrongly given", parts)
 
 
 def _cells(
@@ -149,9 +147,7 @@ def _cells(
     ]
 
 
-def _cell(
-    place: tuple[float, float, int], count: int, support: int, true: str, mistaken_for: str | None
-) -> str:
+def _cell(place: tuple[float, float, int], count: int, support: int, true: str, mistaken_for: str | None) -> str:
     x, y, size = place
     share = count / support
     verdict = "right" if mistaken_for is None else "wrong"

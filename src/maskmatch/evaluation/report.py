@@ -241,16 +241,12 @@ def _compare(
         confusions=_confusions(texts, truth, predicted),
         reliability=bins,
         unseen=unseen,
-        notes=tuple(
-            _notes(len(truth), per_label, unseen, run.cut) + _calibration_note(bins, run.multi_label)
-        ),
+        notes=tuple(_notes(len(truth), per_label, unseen, run.cut) + _calibration_note(bins, run.multi_label)),
         **vars(run),
     )
 
 
-def _confusions(
-    texts: Sequence[Text], truth: Sequence[Row], predicted: Sequence[Row]
-) -> tuple[Confusion, ...]:
+def _confusions(texts: Sequence[Text], truth: Sequence[Row], predicted: Sequence[Row]) -> tuple[Confusion, ...]:
     rows_of: dict[tuple[Hashable, Hashable], list[int]] = {}
     for row, (true, guess) in enumerate(zip(truth, predicted, strict=True)):
         missed = [label for label in true if label not in guess]
@@ -273,9 +269,7 @@ def _confusions(
 def _begin(text: Text) -> str:
     """How a text begins, on one line; a dict of fields as "field: value | field: value"."""
     if isinstance(text, Mapping):
-        text = " | ".join(
-            f"{name}: {one_line(str(value))}" for name, value in text.items() if value is not None
-        )
+        text = " | ".join(f"{name}: {one_line(str(value))}" for name, value in text.items() if value is not None)
     return shorten(text, EXAMPLE_LENGTH)
 
 
@@ -309,8 +303,7 @@ def _calibration_note(bins: Sequence[ReliabilityBin], multi_label: bool) -> list
 def _unseen_note(per_label: Sequence[LabelScore], unseen: Sequence[UnseenLabel]) -> str:
     names = LabelNames(score.label for score in per_label)
     named = [
-        f"{shorten_name(names[each.label], 40)} ({counted(each.rows, 'row')})"
-        for each in unseen[:_LABELS_IN_NOTE]
+        f"{shorten_name(names[each.label], 40)} ({counted(each.rows, 'row')})" for each in unseen[:_LABELS_IN_NOTE]
     ]
     if len(unseen) > _LABELS_IN_NOTE:
         named.append(f"and {len(unseen) - _LABELS_IN_NOTE:,} more")

@@ -67,10 +67,7 @@ def _label_table(report: EvaluationReport, names: LabelNames) -> list[str]:
     hidden = len(report.per_label) - len(shown)
     unseen = {each.label for each in report.unseen}
     marks = [" (unknown)" if score.label in unseen else "" for score in shown]
-    called = [
-        shorten_name(names[score.label], 54 - len(mark)) + mark
-        for score, mark in zip(shown, marks, strict=True)
-    ]
+    called = [shorten_name(names[score.label], 54 - len(mark)) + mark for score, mark in zip(shown, marks, strict=True)]
     width = max(len("label"), *map(text_width, called))
     lines = [f"The {len(shown)} worst labels by F1"] if hidden else ["Labels"]
     lines.append(f"  {pad('label', width)}  {'precision':>9}  {'recall':>6}  {'F1':>6}  {'support':>8}")

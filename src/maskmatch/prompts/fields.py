@@ -22,9 +22,7 @@ class FieldText:
     spared: tuple[tuple[int, int], ...] = ()
 
 
-def field_texts(
-    example: str | Mapping[str, Any], fields: Sequence[str], row: int = 0
-) -> dict[str, FieldText]:
+def field_texts(example: str | Mapping[str, Any], fields: Sequence[str], row: int = 0) -> dict[str, FieldText]:
     """Turn an example into the texts of the fields that a prompt names.
 
     A plain string is the one field that the prompt names. In a mapping, ``head_span``, ``tail_span`` and
@@ -52,13 +50,9 @@ def field_texts(
             value = example["text"][start:end]
         if not isinstance(value, str):
             found = "is missing" if value is None else f"is of type {type(value).__name__}, not a string"
-            raise MaskMatchError(
-                f"Text {row}: its field {name!r} {found}; fields needed: {', '.join(fields)}."
-            )
+            raise MaskMatchError(f"Text {row}: its field {name!r} {found}; fields needed: {', '.join(fields)}.")
         if not is_unicode(value):
-            raise MaskMatchError(
-                f"Text {row}: its field {name!r} holds half of a character (a lone surrogate)."
-            )
+            raise MaskMatchError(f"Text {row}: its field {name!r} holds half of a character (a lone surrogate).")
         values[name] = mark_spans(value, spans) if name == "text" and spans else FieldText(value)
     return values
 
@@ -105,8 +99,7 @@ def _spans(example: Mapping[str, Any], row: int) -> dict[str, tuple[int, int]]:
             start, end = (operator.index(place) for place in span)
         except (TypeError, ValueError):
             raise MaskMatchError(
-                f"Text {row}: {name}_span is {span!r}; a span is two numbers, start and end, in characters "
-                "of text."
+                f"Text {row}: {name}_span is {span!r}; a span is two numbers, start and end, in characters of text."
             ) from None
         if not isinstance(text, str) or not 0 <= start < end <= len(text):
             raise MaskMatchError(

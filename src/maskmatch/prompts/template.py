@@ -89,8 +89,7 @@ class Prompt:
         for name in required:
             if name not in self.fields:
                 raise MaskMatchError(
-                    f"The prompt {self.template!r} has to name {{{name}}}, for instance "
-                    f'"{{{name}}} is {{mask}}."'
+                    f'The prompt {self.template!r} has to name {{{name}}}, for instance "{{{name}}} is {{mask}}."'
                 )
         if not self.fields:
             raise MaskMatchError(f"The prompt {self.template!r} names no field; put in {allowed}.")
@@ -102,9 +101,7 @@ class Prompt:
 
 def _parse(template: str) -> tuple[Part, ...]:
     if not isinstance(template, str) or not template.strip():
-        raise MaskMatchError(
-            f'A prompt is a text such as "{{text}} It is about {{mask}}.", not {template!r}.'
-        )
+        raise MaskMatchError(f'A prompt is a text such as "{{text}} It is about {{mask}}.", not {template!r}.')
     parts: list[Part] = []
     try:
         pieces = list(Formatter().parse(template))

@@ -47,9 +47,7 @@ class TokenizedPrompts:
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
         """Some of the prompts."""
         rows = np.asarray(rows, dtype=np.int64)
-        return TokenizedPrompts(
-            [self.input_ids[row] for row in rows], self.mask_positions[rows], self.cut[rows]
-        )
+        return TokenizedPrompts([self.input_ids[row] for row in rows], self.mask_positions[rows], self.cut[rows])
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -156,9 +154,7 @@ class PromptTokenizer:
         ids: list[int] = encoded["input_ids"]
         special: list[int] = encoded["special_tokens_mask"]
         if all(special):
-            raise MaskMatchError(
-                f"The tokenizer {type(self.tokenizer).__name__} makes nothing of the text 'a'."
-            )
+            raise MaskMatchError(f"The tokenizer {type(self.tokenizer).__name__} makes nothing of the text 'a'.")
         first, last = special.index(0), len(special) - 1 - special[::-1].index(0)
         return ids[:first], ids[last + 1 :]
 
@@ -208,9 +204,7 @@ class PromptTokenizer:
         harmless = [] if self._unknown_id is None else [self._unknown_id]
         return [token for id_ in ids for token in (harmless if id_ in self._special_ids else [id_])]
 
-    def _shorten(
-        self, prompt: Prompt, segments: Sequence[_Fixed | _Filled], row: FieldTexts
-    ) -> tuple[list[int], ...]:
+    def _shorten(self, prompt: Prompt, segments: Sequence[_Fixed | _Filled], row: FieldTexts) -> tuple[list[int], ...]:
         """The token ids of each segment, with field texts shortened so that all fits."""
         pieces: list[list[_Token]] = []
         fields = 0
@@ -317,8 +311,7 @@ def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Non
     name = type(tokenizer).__name__
     if not getattr(tokenizer, "is_fast", False):
         raise MaskMatchError(
-            f"The tokenizer {name} is not backed by the tokenizers library; choose a model with a fast "
-            "tokenizer."
+            f"The tokenizer {name} is not backed by the tokenizers library; choose a model with a fast tokenizer."
         )
     if tokenizer.mask_token_id is None:
         raise MaskMatchError(
@@ -326,6 +319,4 @@ def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, max_length: int) -> Non
             "BERT, RoBERTa, DeBERTa, MPNet or ModernBERT."
         )
     if max_length < SHORTEST_MAX_LENGTH:
-        raise MaskMatchError(
-            f"max_length is {max_length}; it has to be at least {SHORTEST_MAX_LENGTH} tokens."
-        )
+        raise MaskMatchError(f"max_length is {max_length}; it has to be at least {SHORTEST_MAX_LENGTH} tokens.")
