@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-STEPS = 40
+STEPS = 20
 REPEATS = 5
 
 

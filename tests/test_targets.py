@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet
-from maskmatch.targets import check_trainable, has_several, labels_in, plain_labels, target_array
+from maskmatch.targets import by_name, check_trainable, has_several, labels_in, plain_labels, target_array
 
 
 class Color(Enum):
@@ -117,3 +117,16 @@ def test_targets_with_several_labels_are_rows_of_0_and_1() -> None:
     targets = target_array([["c", "a"], [], ["b", "unknown"]], LabelSet.of(["a", "b", "c"]), True)
     assert targets.tolist() == [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     assert targets.dtype == np.float32
+
+
+class TestByName:
+    def test_numbers_become_the_names_that_the_classifier_knows(self) -> None:
+        known = LabelSet.of(["refund", "card lost"])
+        assert by_name([1, 0], {0: "refund", 1: "card lost"}, known) == ["card lost", "refund"]
+        assert by_name([[0, 1], []], {0: "refund", 1: "card lost"}, known) == [["refund", "card lost"], []]
+
+    def test_numbers_stay_where_the_classifier_knows_numbers_or_nothing(self) -> None:
+        names = {0: "refund", 1: "card lost"}
+        assert by_name([1, 0], names, LabelSet.of(names)) == [1, 0]
+        assert by_name([1, 0], names, None) == [1, 0]
+        assert by_name([1, 0], None, LabelSet.of(["refund"])) == [1, 0]

@@ -365,3 +365,11 @@ def test_the_encoder_is_trained_in_place_and_stays_a_plain_encoder(tiny: Tiny, t
     encoder = Encoder.load(folder, "model")
     saved = encoder.model.state_dict()
     assert all(torch.equal(saved[name], value) for name, value in matcher.encoder.model.state_dict().items())
+
+
+def test_a_single_step_already_trains(tiny: Tiny) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    before = weights(matcher)
+    matcher.fit(TEXTS, TRUTH, arguments={"max_steps": 1}, epochs=1, batch_size=len(TEXTS))
+    after = weights(matcher)
+    assert any(not torch.equal(before[name], after[name]) for name in before)

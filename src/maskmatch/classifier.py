@@ -20,7 +20,7 @@ from maskmatch.inputs import take_examples, take_texts
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.saving import SavedModel, is_saved, push_model, read_model, write_model
 from maskmatch.scorer import BATCH_SIZE, Scorer, check_count
-from maskmatch.targets import check_trainable, has_several, labels_in, plain_labels, target_array
+from maskmatch.targets import by_name, check_trainable, has_several, labels_in, plain_labels, target_array
 from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class MaskMatcher:
             if self.training_ is not None:
                 raise MaskMatchError("This classifier was trained with one label a text; these rows have several.")
             self._reconfigure(replace(self.config, multi_label=True))
-        rows = plain_labels(examples.labels, self.config.multi_label)
+        rows = self._plain_labels(examples)
         check_trainable(rows, self.labels, self.config.multi_label)
         if self.labels is None:
             found = labels_in(rows, self.config.multi_label)
@@ -194,11 +194,16 @@ class MaskMatcher:
             self.labels = LabelSet.of({id_: names[id_] for id_ in found} if names else found)
         return rows
 
+    def _plain_labels(self, examples: Examples) -> list[Any]:
+        assert examples.labels is not None
+        labels = by_name(examples.labels, examples.label_names, self.labels)
+        return plain_labels(labels, self.config.multi_label)
+
     def _dev_evaluation(self, dev: Any) -> Callable[[], dict[str, float]]:
         """What measures the weights as they are on dev data, which is tokenised once."""
         texts, labels = (dev, None) if is_table(dev) else dev
         examples = take_examples(texts, labels, self.config.prompt.fields)
-        rows = plain_labels(examples.labels or [], self.config.multi_label)
+        rows = self._plain_labels(examples)
         prompts = self._scorer.tokenize(examples.texts)
 
         def evaluate() -> dict[str, float]:
@@ -248,7 +253,7 @@ class MaskMatcher:
         multi_label = self.config.multi_label
         if has_several(examples.labels) and not multi_label:
             raise MaskMatchError("These rows have several labels each, but the classifier gives one a text.")
-        truth = plain_labels(examples.labels, multi_label)
+        truth = self._plain_labels(examples)
         started = time.perf_counter()
         probabilities = confidence = None
         if multi_label:

@@ -30,6 +30,8 @@ def take_examples(texts: Any, labels: Any, fields: Sequence[str]) -> Examples:
         raise MaskMatchError("The labels are missing: give one for each text.")
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise MaskMatchError(f"Labels come as a list, one for each text, not as {labels!r}.")
+    if getattr(labels, "ndim", 1) > 1:
+        raise MaskMatchError("The labels are a matrix; give one label for each text, or a list of labels for each.")
     labels = list(labels)
     if len(labels) != len(texts):
         raise MaskMatchError(f"There are {len(texts)} texts but {len(labels)} labels; each text needs one.")

@@ -11,7 +11,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,6 +45,16 @@ def plain_labels(labels: Iterable[Any], multi_label: bool) -> list[Any]:
         except MaskMatchError as error:
             raise MaskMatchError(f"Row {row}: {error}") from None
     return plain
+
+
+def by_name(labels: Sequence[Any], names: Mapping[Any, str] | None, known: LabelSet | None) -> list[Any]:
+    """Numbers that a dataset has names for, by these names where the classifier's labels are the names."""
+    if not names or known is None or any(number in known for number in names):
+        return list(labels)
+    return [
+        [names.get(part, part) for part in label] if isinstance(label, SEVERAL) else names.get(label, label)
+        for label in labels
+    ]
 
 
 def labels_in(rows: Sequence[Any], multi_label: bool) -> list[Hashable]:

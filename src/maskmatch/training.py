@@ -234,7 +234,7 @@ def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: boo
         "learning_rate": config.learning_rate,
         "per_device_train_batch_size": config.batch_size,
         "weight_decay": config.weight_decay,
-        "warmup_steps": 0.1,
+        "warmup_steps": 0.1 if steps >= 10 else 0,  # the first step of a warm-up has a rate of zero
         "lr_scheduler_type": "linear",
         "seed": config.seed,
         "data_seed": config.seed,

@@ -309,3 +309,11 @@ class TestChunks:
     def test_the_size_of_a_chunk(self) -> None:
         with pytest.raises(MaskMatchError, match="1 or more"):
             next(iter_examples(ROWS, chunk_size=0))
+
+
+def test_row_numbers_count_skipped_rows_too(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text,label\na,x\n,x\nc,y\nd,\ne,y\n", encoding="utf-8")
+    assert load_examples(path, skip_bad_rows=True).row_numbers == [0, 2, 4]
+    chunks = list(iter_examples(path, skip_bad_rows=True, chunk_size=2))
+    assert [chunk.row_numbers for chunk in chunks] == [[0], [2], [4]]

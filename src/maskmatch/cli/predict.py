@@ -46,17 +46,16 @@ def predict(
 
 def print_predictions(matcher: MaskMatcher, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:
     """Print predictions as JSON lines, in the order of the texts, a chunk at a time."""
-    row = 0
     for chunk in chunks:
         if not chunk.texts:
             continue
+        rows = range(len(chunk)) if chunk.row_numbers is None else chunk.row_numbers
         if matcher.config.multi_label:
             lists = matcher.top_k(chunk.texts, len(matcher.labels or ()), batch_size=batch_size)
         else:
             lists = matcher.top_k(chunk.texts, top_k, batch_size=batch_size)
-        for pairs in lists:
+        for row, pairs in zip(rows, lists, strict=True):
             options.print_json({"row": row, **_answer(matcher, pairs, top_k)}, indent=None)
-            row += 1
 
 
 def _answer(matcher: MaskMatcher, pairs: list[Any], top_k: int) -> dict[str, Any]:

@@ -31,12 +31,14 @@ class Examples:
         labels: The label of each row as the table has it, a list where a row has several; None if not wanted.
         skipped: Why and where each row that could not be used was left out.
         label_names: The names of labels that are numbers, where a dataset knows them.
+        row_numbers: Which row of the table each text is, counted from 0; None if the texts are no table's.
     """
 
     texts: list[str | dict[str, Any]]
     labels: list[Any] | None = None
     skipped: list[str] = field(default_factory=list)
     label_names: dict[Any, str] | None = None
+    row_numbers: list[int] | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -124,12 +126,14 @@ def iter_examples(
     rows = rows_of(source, format=format, encoding=encoding)
     columns: Columns | None = None
     label_names: dict[Any, str] | None = None
+    first = 0
     while chunk := list(islice(rows, chunk_size)):
         if columns is None:
             present = list(dict.fromkeys(column for row in chunk for column in row.fields))
             columns = guess_columns(present, task_fields, named=columns_named, label=label_field, want_label=want_label)
             label_names = class_label_names(source, columns)
-        examples = _converted(chunk, task_fields, columns, label_names)
+        examples = _converted(chunk, first, task_fields, columns, label_names)
+        first += len(chunk)
         if examples.skipped and not skip_bad_rows:
             raise MaskMatchError(_bad_rows(examples.skipped))
         yield examples
@@ -142,17 +146,19 @@ def _joined(chunks: list[Examples]) -> Examples:
         labels=None if first.labels is None else [label for chunk in chunks for label in chunk.labels or []],
         skipped=[reason for chunk in chunks for reason in chunk.skipped],
         label_names=first.label_names,
+        row_numbers=[number for chunk in chunks for number in chunk.row_numbers or []],
     )
 
 
 def _converted(
-    rows: list[Row], fields: Sequence[str], columns: Columns, label_names: dict[Any, str] | None
+    rows: list[Row], first: int, fields: Sequence[str], columns: Columns, label_names: dict[Any, str] | None
 ) -> Examples:
     """Turn rows into examples; those that cannot be used are listed as skipped."""
     texts: list[str | dict[str, Any]] = []
     labels: list[Any] = []
     skipped: list[str] = []
-    for row in rows:
+    numbers: list[int] = []
+    for number, row in enumerate(rows, first):
         try:
             text = _text(row, fields, columns)
             label = None if columns.label is None else label_of(row.fields.get(columns.label), label_names)
@@ -161,7 +167,8 @@ def _converted(
         else:
             texts.append(text)
             labels.append(label)
-    return Examples(texts, None if columns.label is None else labels, skipped, label_names)
+            numbers.append(number)
+    return Examples(texts, None if columns.label is None else labels, skipped, label_names, numbers)
 
 
 def _text(row: Row, fields: Sequence[str], columns: Columns) -> str | dict[str, Any]:
