@@ -38,7 +38,7 @@ class Examples:
     labels: list[Any] | None = None
     skipped: list[str] = field(default_factory=list)
     label_names: dict[Any, str] | None = None
-    row_numbers: list[int] | None = None
+    row_numbers: list[int] | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.texts)
