@@ -12,7 +12,7 @@ from maskmatch import MaskMatcher, SimilarityConfig
 
 SHOTS = 5
 SEEDS = (0, 1, 2)
-DATASETS = {"trec50": "question", "agnews": "topic", "sst2": "sentiment", "banking77": "intent"}
+DATASETS = {"trec50": "question", "sst2": "sentiment", "snips": "intent"}
 LEARNING_RATE = 2e-4
 CHOICES = {
     "cosine, temperature 0.05": SimilarityConfig("cosine", 0.05),
