@@ -104,8 +104,8 @@ def _similarity_reason(table: list[dict[str, Any]]) -> str:
     return (
         "the means over the datasets are "
         + ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
-        + ". The fixed and the learned temperature lie within each other's spread, so the simpler one is the default; the "
-        'raw dot product is the paper\'s, and stays a choice (`similarity="dot"`).'
+        + ". The fixed and the learned temperature lie within each other's spread, so the simpler one is the default; "
+        'the raw dot product is the paper\'s, and stays a choice (`similarity="dot"`).'
     )
 
 

@@ -22,7 +22,7 @@ def small_world(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])
-    for name in similarity.DATASETS:
+    for name in {*similarity.DATASETS, few_shot.DATASET}:
         (tmp_path / "data" / name).mkdir(parents=True)
         for split in ("train", "dev", "test"):
             rows = [

@@ -81,7 +81,7 @@ class TestStory:
         (tmp_path / "model").mkdir()
         (tmp_path / "model" / "thesis.tex").write_text("precious")
         lines: list[str] = []
-        with pytest.raises(MaskMatchError, match="no saved classifier"):
+        with pytest.raises(MaskMatchError, match="holds other files"):
             run_demo(tmp_path, say=lines.append)
         assert lines == []
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -491,3 +493,12 @@ class TestHub:
         torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
         (folder / "model.safetensors").unlink()
         assert "pickled" in refusal(MaskMatcher.from_pretrained, folder, LABELS)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are another thing there")
+def test_others_may_read_what_the_umask_lets_them(tiny: Tiny, tmp_path: Path) -> None:
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+    mask = os.umask(0)
+    os.umask(mask)
+    for path in folder.iterdir():
+        assert path.stat().st_mode & 0o777 == 0o666 & ~mask, path.name

@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import TrainerCallback
 
-from maskmatch import METHODS, MaskMatcher, MaskMatchError, SimilarityConfig, TrainingConfig
+from maskmatch import METHODS, LabelSet, MaskMatcher, MaskMatchError, SimilarityConfig, TrainingConfig
 from maskmatch.encoder import Encoder
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
@@ -217,11 +217,22 @@ class TestDev:
         assert len(witness.scores) == best + 1 + 2
         assert matcher.evaluate(TEXTS, contradiction).accuracy == pytest.approx(max(witness.scores))
 
-    def test_labels_that_only_dev_has_count_as_wrong(self, tiny: Tiny) -> None:
+    def test_labels_that_only_dev_has_count_as_wrong(self, tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-        matcher.fit(TEXTS, TRUTH, dev=(TEXTS, ["parcel"] * 12), **SHORT)
+        matcher.fit(TEXTS, TRUTH, dev=(TEXTS, ["parcel"] * 11 + TRUTH[-1:]), **SHORT)
         assert matcher.training_ is not None
-        assert matcher.training_.dev == {"score": 0.0, "accuracy": 0.0}
+        assert matcher.training_.dev is not None
+        assert matcher.training_.dev["accuracy"] <= 1 / 12
+        assert "1 labels of the dev data" in caplog.text
+
+    def test_dev_data_of_other_labels_is_refused(self, tiny: Tiny) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        with pytest.raises(MaskMatchError, match="dev data"):
+            matcher.fit(TEXTS, TRUTH, dev=(TEXTS, [0, 1, 2] * 4), **SHORT)
+        with pytest.raises(MaskMatchError, match="dev is"):
+            matcher.fit(TEXTS, TRUTH, dev=(TEXTS,), **SHORT)
+        with pytest.raises(MaskMatchError, match="patience"):
+            matcher.fit(TEXTS, TRUTH, patience=2, **SHORT)
 
     def test_dev_rows_are_checked_before_training(self, tiny: Tiny) -> None:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
@@ -268,8 +279,36 @@ class TestStopping:
 
     def test_there_has_to_be_a_checkpoint_to_resume_from(self, tiny: Tiny, tmp_path: Path) -> None:
         for folder in (tmp_path, tmp_path / "nowhere"):
-            with pytest.raises(MaskMatchError, match=r"no checkpoint in .*" + folder.name):
+            with pytest.raises(MaskMatchError, match=r"no whole checkpoint in .*" + folder.name):
                 MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, TRUTH, checkpoints=folder, resume=True)
+
+    def test_a_checkpoint_that_a_crash_cut_short_is_passed_over(self, tiny: Tiny, tmp_path: Path) -> None:
+        first = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, checkpoints=tmp_path, **SHORT)
+        (tmp_path / "checkpoint-99").mkdir()
+        again = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        again.fit(TEXTS, TRUTH, checkpoints=tmp_path, resume=True, **SHORT)
+        ours, theirs = weights(first), weights(again)
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+    def test_a_folder_of_checkpoints_belongs_to_one_run(self, tiny: Tiny, tmp_path: Path) -> None:
+        MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, checkpoints=tmp_path, **SHORT)
+        with pytest.raises(MaskMatchError, match="earlier run"):
+            MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, checkpoints=tmp_path, **SHORT)
+        with pytest.raises(MaskMatchError, match="another run"):
+            MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(
+                TEXTS[::-1], TRUTH, checkpoints=tmp_path, resume=True, **SHORT
+            )
+
+    def test_an_interrupted_training_leaves_no_dropout_behind(self, tiny: Tiny) -> None:
+        class Interrupt(TrainerCallback):
+            def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+                raise KeyboardInterrupt
+
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        with pytest.raises(KeyboardInterrupt):
+            matcher.fit(TEXTS, TRUTH, callbacks=[Interrupt()], **SHORT)
+        assert not matcher._scorer.model(LabelSet.of(LABELS)).training
+        np.testing.assert_array_equal(matcher.predict_proba(TEXTS), matcher.predict_proba(TEXTS))
 
     def test_a_checkpoint_of_another_classifier_is_refused(self, tiny: Tiny, tmp_path: Path) -> None:
         two = MaskMatcher.from_pretrained(tiny("bert"), method="fine-tuning")

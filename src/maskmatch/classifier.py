@@ -170,6 +170,8 @@ class MaskMatcher:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
         data = self._scorer.training_data(examples.texts, rows, labels)
         self._report_cut(data.texts)
+        if dev is None and config.patience is not None:
+            raise MaskMatchError("patience stops by dev data; give dev as well.")
         evaluate = None if dev is None else self._dev_evaluation(dev)
         try:
             self.training_ = train(self._scorer.model(labels), data, config, evaluate, callbacks)
@@ -201,9 +203,18 @@ class MaskMatcher:
 
     def _dev_evaluation(self, dev: Any) -> Callable[[], dict[str, float]]:
         """What measures the weights as they are on dev data, which is tokenised once."""
+        if not is_table(dev) and not (isinstance(dev, (tuple, list)) and len(dev) == 2):
+            raise MaskMatchError("dev is (texts, labels), or a data frame that holds both.")
         texts, labels = (dev, None) if is_table(dev) else dev
         examples = take_examples(texts, labels, self.config.prompt.fields)
         rows = self._plain_labels(examples)
+        known = [id_ in self._known_labels() for id_ in labels_in(rows, self.config.multi_label)]
+        if not any(known):
+            raise MaskMatchError(
+                "None of the labels of the dev data are the classifier's; they are told apart by kind too."
+            )
+        if not all(known):
+            logger.warning("%d labels of the dev data are not the classifier's and count as wrong.", known.count(False))
         prompts = self._scorer.tokenize(examples.texts)
 
         def evaluate() -> dict[str, float]:

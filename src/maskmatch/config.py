@@ -168,6 +168,8 @@ class TrainingConfig:
                 raise MaskMatchError(f"{name} is {value!r}; it has to be a {number} {bound}.")
             if hasattr(value, "item"):  # a number of numpy, which can neither seed nor be saved as JSON
                 object.__setattr__(self, name, value.item())
+        if self.seed >= 2**32:
+            raise MaskMatchError(f"seed is {self.seed}; it has to be below 2**32.")
         if self.resume and self.checkpoints is None:
             raise MaskMatchError("To resume, name the folder of the checkpoints.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from maskmatch.config import MatcherConfig
     from maskmatch.labels import LabelSet
     from maskmatch.training import TrainingData
+
+logger = logging.getLogger("maskmatch")
 
 BATCH_SIZE = 64
 
@@ -91,7 +94,10 @@ class Scorer:
         return self._tokenizer(self.config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)])
 
     def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
-        return self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
+        prompts = self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
+        if prompts.cut.any():
+            logger.warning("%d label texts were longer than the model reads and were shortened.", prompts.cut.sum())
+        return prompts
 
     def training_data(self, texts: Sequence[Any], rows: Sequence[Any], labels: LabelSet) -> TrainingData:
         """Texts with their labels, tokenised once for all of a training run."""

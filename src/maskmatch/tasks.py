@@ -21,7 +21,7 @@ class Task:
     Args:
         name: The task's name.
         description: What is classified, in a few words.
-        fields: The fields that a text has. The first one is what a plain string stands for.
+        fields: The fields that a text has. A plain string will do where the prompt names a single one.
         prompt: The input prompt; it names fields and holds at least one mask.
         label_prompt: The label prompt; it names ``{label}`` and holds at least one mask.
     """

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
 from transformers import (
@@ -23,6 +22,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from maskmatch.checkpoints import checkpoint_to_resume, digest
 from maskmatch.config import TrainingConfig, TrainingSummary
 from maskmatch.encoder import length_groups, pad
 from maskmatch.errors import MaskMatchError
@@ -70,6 +70,10 @@ def train(
         evaluate: Figures on dev data for the weights as they are, with "score" as the one to go by.
         callbacks: Further callbacks of transformers.
     """
+    checkpoint = None
+    if config.checkpoints is not None:
+        folder = Path(config.checkpoints).expanduser()
+        checkpoint = checkpoint_to_resume(folder, config.resume, _run(data, config), model.state_dict())
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
         on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
         has_dev = evaluate is not None
@@ -90,9 +94,11 @@ def train(
         if evaluate is not None and config.patience is not None:
             trainer.add_callback(EarlyStoppingCallback(config.patience))
         started = time.perf_counter()
-        result = trainer.train(resume_from_checkpoint=_last_checkpoint(config, model))
+        try:
+            result = trainer.train(resume_from_checkpoint=checkpoint)
+        finally:
+            model.eval()  # also when training was interrupted
         seconds = time.perf_counter() - started
-    model.eval()
     return TrainingSummary(
         texts=len(data.texts),
         labels=len(data.layout.table),
@@ -229,7 +235,7 @@ def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: boo
     look = max(1, math.ceil(steps / EVALUATIONS))
     keeps = has_dev or config.checkpoints is not None
     defaults: dict[str, Any] = {
-        "output_dir": str(config.checkpoints or scratch),
+        "output_dir": str(Path(config.checkpoints).expanduser() if config.checkpoints else scratch),
         "num_train_epochs": epochs,
         "learning_rate": config.learning_rate,
         "per_device_train_batch_size": config.batch_size,
@@ -260,21 +266,13 @@ def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: boo
         raise MaskMatchError(f"The training arguments do not fit: {error}") from error
 
 
-def _last_checkpoint(config: TrainingConfig, model: MatchingModel) -> str | None:
-    if not config.resume:
-        return None
-    from transformers.trainer_utils import get_last_checkpoint
-
-    folder = Path(str(config.checkpoints))
-    checkpoint = get_last_checkpoint(str(folder)) if folder.is_dir() else None  # type: ignore[no-untyped-call]
-    if checkpoint is None:
-        raise MaskMatchError(f"There is no checkpoint in {folder} to resume from.")
-    try:
-        with safe_open(Path(checkpoint) / "model.safetensors", framework="pt") as file:
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise MaskMatchError(f"The checkpoint {checkpoint} cannot be read: {error}") from error
-    own = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    if any(own.get(name) != shape for name, shape in shapes.items()):
-        raise MaskMatchError(f"The checkpoint {checkpoint} is of another classifier: encoder, method or labels differ.")
-    return str(checkpoint)
+def _run(data: TrainingData, config: TrainingConfig) -> dict[str, object]:
+    """What tells a run from others: a digest of what it learns from, and its settings."""
+    prompts = [*data.texts.input_ids, *(data.label_prompts.input_ids if data.label_prompts else ())]
+    return {
+        "data": digest(*(ids.tobytes() for ids in prompts), data.targets.tobytes(), repr(data.label_words).encode()),
+        "epochs": config.epochs_for(len(data.texts)),
+        "learning_rate": config.learning_rate,
+        "batch_size": config.batch_size,
+        "seed": config.seed,
+    }

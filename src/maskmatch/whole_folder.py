@@ -33,11 +33,17 @@ def whole_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
         raise MaskMatchError(f"{folder} cannot be written: {error.strerror}.") from error
     try:
         yield scratch
+        carried: set[str] = set()
         if folder.exists():
             for path in folder.iterdir():
                 if path.name not in ours and not (scratch / path.name).exists():
                     _carry_over(path, scratch / path.name)
-        os.chmod(scratch, 0o777 & ~_umask())
+                    carried.add(path.name)
+        mask = _umask()
+        os.chmod(scratch, 0o777 & ~mask)  # mkdtemp made it private
+        for name in os.listdir(scratch):
+            if name not in carried and (scratch / name).is_file():
+                os.chmod(scratch / name, 0o666 & ~mask)  # safetensors writes private files
         _swap(scratch, folder)
     except OSError as error:
         raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is as it was.") from error

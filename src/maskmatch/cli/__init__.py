@@ -56,6 +56,10 @@ def main() -> None:
         sys.stdout.reconfigure(encoding="utf-8")  # what goes into a file or a pipe is read by programs
     try:
         app()
+    except SystemExit as stop:
+        if stop.code == 130:  # typer has caught a Ctrl-C and says nothing
+            sys.stderr.write("maskmatch: Interrupted.\n")
+        raise
     except MaskMatchError as error:
         _fail(str(error))
     except BrokenPipeError:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maskmatch.cli import options
+from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from maskmatch.classifier import MaskMatcher
@@ -35,7 +37,7 @@ def add(
 
     if len(names) > 1 and (description or phrase):
         raise typer.BadParameter("a description or phrase goes with a single name.", param_hint="NAMES")
-    matcher = _load(folder)
+    matcher = _load_to_edit(folder)
     matcher.add_labels([Label(name, "", description or "", tuple(phrase or ())) for name in names])
     matcher.save_pretrained(folder)
     _print(matcher, json)
@@ -49,7 +51,7 @@ def rename(
     json: options.AsJson = False,
 ) -> None:
     """Give a label another name."""
-    matcher = _load(folder)
+    matcher = _load_to_edit(folder)
     matcher.rename_label(options.as_label_ids([old], matcher)[0], new)
     matcher.save_pretrained(folder)
     _print(matcher, json)
@@ -62,10 +64,16 @@ def remove(
     json: options.AsJson = False,
 ) -> None:
     """Take labels away."""
-    matcher = _load(folder)
+    matcher = _load_to_edit(folder)
     matcher.remove_labels(options.as_label_ids(names, matcher))
     matcher.save_pretrained(folder)
     _print(matcher, json)
+
+
+def _load_to_edit(folder: str) -> MaskMatcher:
+    if not Path(folder).is_dir():
+        raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
+    return _load(folder)
 
 
 def _load(folder: str) -> MaskMatcher:

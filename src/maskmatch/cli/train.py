@@ -69,6 +69,7 @@ def train(
     from maskmatch.label_files import load_labels
     from maskmatch.saving import check_target
 
+    output = output.expanduser()
     check_target(output)  # before the work, not after it
     config = TrainingConfig(
         epochs=epochs,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from maskmatch.classifier import MaskMatcher
 from maskmatch.data import Examples, load_examples
+from maskmatch.errors import MaskMatchError
 from maskmatch.saving import check_target
 
 if TYPE_CHECKING:
@@ -27,6 +28,12 @@ def demo_rows(part: Part) -> Examples:
     """The questions of an invented bicycle rental and repair chain, with their intents."""
     with as_file(files("maskmatch.demo") / f"{part}.jsonl") as path:
         return load_examples(path)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse to write among files that are not an earlier demo's."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "model" / "maskmatch.json").is_file():
+        raise MaskMatchError(f"{folder} holds other files; choose an empty folder for the demo.")
 
 
 def _copy_rows(folder: Path) -> Path:
@@ -62,7 +69,8 @@ def run_demo(folder: Path, seed: int = 0, say: Callable[[str], Any] = print) -> 
     """
     started = time.perf_counter()
     model, page = folder / "model", folder / "report"
-    check_target(model)  # before the work, not after it
+    _check_folder(folder)  # before the work, not after it
+    check_target(model)
     train, test, unseen = demo_rows("train"), demo_rows("test"), demo_rows("new_label")
     assert train.labels is not None
     names = list(dict.fromkeys(train.labels))
