@@ -29,14 +29,13 @@ SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 
 
 @cache
-def _wordpiece(special: tuple[str, ...], unknown: str) -> dict[str, int]:
-    tokenizer = Tokenizer(models.WordPiece(unk_token=unknown))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(
-        CORPUS, trainers.WordPieceTrainer(vocab_size=400, special_tokens=list(special), show_progress=False)
-    )
-    return dict(tokenizer.get_vocab())
+def _wordpiece(special: tuple[str, ...]) -> dict[str, int]:
+    """A vocabulary of the corpus' words and characters. Trainers break ties at random; this is always the same."""
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    words = {word for text in CORPUS for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text))}
+    letters = {letter for word in words for letter in word}
+    pieces = [*special, *sorted(letters | words), *sorted(f"##{letter}" for letter in letters)]
+    return {piece: number for number, piece in enumerate(pieces)}
 
 
 @cache
@@ -55,23 +54,23 @@ def _byte_level(special: tuple[str, ...]) -> Tokenizer:
 
 
 @cache
-def _unigram(special: tuple[str, ...], unknown: str) -> tuple[tuple[str, float], ...]:
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=300, special_tokens=list(special), unk_token=unknown, show_progress=False
-    )
-    tokenizer.train_from_iterator(CORPUS, trainer)
-    return tuple((piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"])
+def _unigram(special: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
+    """SentencePiece-like pieces with scores: whole words before syllables before letters; always the same."""
+    words = {word for text in CORPUS for word in [*text.split(), *text.lower().split()]}
+    letters = {letter for word in words for letter in word}
+    scores = {f"\u2581{word}": -4.0 for word in words if word.isalpha()}
+    scores |= {word[-3:]: -7.0 for word in words if word.isalpha() and len(word) > 4}
+    scores |= dict.fromkeys(letters, -9.0) | {"\u2581": -5.0}
+    return (*((piece, 0.0) for piece in special), *sorted(scores.items()))
 
 
 def tiny_tokenizer(family: str) -> Any:  # noqa: PLR0911 - one a family
     """A tokenizer of the family, as its own class builds it."""
     if family == "bert":
         special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-        return transformers.BertTokenizer(vocab=_wordpiece(special, "[UNK]"))
+        return transformers.BertTokenizer(vocab=_wordpiece(special))
     if family == "mpnet":
-        return transformers.MPNetTokenizer(vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>"), "[UNK]"))
+        return transformers.MPNetTokenizer(vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>")))
     if family == "roberta":
         model = json.loads(_byte_level(("<s>", "<pad>", "</s>", "<unk>", "<mask>")).to_str())["model"]
         merges = [tuple(merge) for merge in model["merges"]]
@@ -94,13 +93,13 @@ def tiny_tokenizer(family: str) -> Any:  # noqa: PLR0911 - one a family
     if family == "albert":
         special = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
         mask = transformers.AddedToken("[MASK]", lstrip=True, special=True)
-        return transformers.AlbertTokenizer(vocab=list(_unigram(special, "<unk>")), mask_token=mask)
+        return transformers.AlbertTokenizer(vocab=list(_unigram(special)), mask_token=mask)
     if family == "xlm-roberta":
         special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
         mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
-        return transformers.XLMRobertaTokenizer(vocab=list(_unigram(special, "<unk>")), mask_token=mask)
+        return transformers.XLMRobertaTokenizer(vocab=list(_unigram(special)), mask_token=mask)
     special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    return transformers.DebertaV2Tokenizer(vocab=list(_unigram(special, "[UNK]")))
+    return transformers.DebertaV2Tokenizer(vocab=list(_unigram(special)))
 
 
 def tiny_model(family: str, vocabulary: int, pad: int) -> Any:
