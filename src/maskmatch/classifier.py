@@ -149,6 +149,8 @@ class MaskMatcher:
             **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
         """
         config = _training_config(training or TrainingConfig(), options)
+        if dev is None and config.patience is not None:
+            raise MaskMatchError("patience stops by dev data; give dev as well.")
         examples = take_examples(texts, labels, self.config.prompt.fields)
         before = self.labels, self._scorer
         try:
@@ -170,8 +172,6 @@ class MaskMatcher:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
         data = self._scorer.training_data(examples.texts, rows, labels)
         self._report_cut(data.texts)
-        if dev is None and config.patience is not None:
-            raise MaskMatchError("patience stops by dev data; give dev as well.")
         evaluate = None if dev is None else self._dev_evaluation(dev)
         try:
             self.training_ = train(self._scorer.model(labels), data, config, evaluate, callbacks)

@@ -30,11 +30,7 @@ HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 """What is fetched of a hub model: never pickled weights, never code."""
 
 LENGTH_RATIO = 1.3
-"""How much longer the longest sequence of a batch may be than its shortest.
-
-Measured on texts and label names of banking77: about 12 % padding at this ratio against 93 % in unsorted
-batches, and the shortest training step.
-"""
+"""How much longer the longest sequence of a batch may be than its shortest: little padding, in few batches."""
 
 
 @dataclass(frozen=True)
