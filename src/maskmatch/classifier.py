@@ -216,6 +216,7 @@ class MaskMatcher:
         if not all(known):
             logger.warning("%d labels of the dev data are not the classifier's and count as wrong.", known.count(False))
         prompts = self._scorer.tokenize(examples.texts)
+        self._tell_cut(prompts)
 
         def evaluate() -> dict[str, float]:
             self._scorer.forget_labels()
@@ -313,14 +314,18 @@ class MaskMatcher:
         return prompts
 
     def _report_cut(self, prompts: TokenizedPrompts) -> None:
-        self.cut_ = int(prompts.cut.sum())
-        if self.cut_:
+        self.cut_ = self._tell_cut(prompts)
+
+    def _tell_cut(self, prompts: TokenizedPrompts) -> int:
+        cut = int(prompts.cut.sum())
+        if cut:
             logger.warning(
                 "%d of %d texts were longer than %d tokens and were shortened.",
-                self.cut_,
+                cut,
                 len(prompts),
                 self.config.max_length,
             )
+        return cut
 
     # -- labels ----------------------------------------------------------------------------------------------
 

@@ -49,12 +49,13 @@ class Scorer:
     def model(self, labels: LabelSet) -> MatchingModel:
         """The model, made when it is first needed: a label matrix has to know the number of labels."""
         if self._model is None:
-            config = self.config
-            self._model = MatchingModel(
-                self.encoder.model, config.method, config.similarity, len(labels), config.multi_label
-            ).to(self.encoder.model.device)
-            self._model.eval()
+            self._model = self._new_model(len(labels))
         return self._model
+
+    def _new_model(self, labels: int) -> MatchingModel:
+        config = self.config
+        model = MatchingModel(self.encoder.model, config.method, config.similarity, labels, config.multi_label)
+        return model.to(self.encoder.model.device).eval()
 
     def with_config(self, config: MatcherConfig) -> Scorer:
         """A scorer with another config on the same encoder; what the same method has learned is kept."""
@@ -62,14 +63,11 @@ class Scorer:
         old = self._model
         if old is not None and config.method == self.config.method:
             rows = 1 if old.matrix is None else len(old.matrix.weight)
-            scorer._model = MatchingModel(
-                self.encoder.model, config.method, config.similarity, rows, config.multi_label
-            ).to(self.encoder.model.device)
+            scorer._model = scorer._new_model(rows)
             same = (config.similarity, config.multi_label) == (self.config.similarity, self.config.multi_label)
             kept = ("matrix.", "transform.", "similarity.") if same else ("matrix.", "transform.")
             state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
             scorer._model.load_state_dict(state, strict=False)
-            scorer._model.eval()
         scorer._store = self._store  # its key tells whether the vectors still hold
         return scorer
 
