@@ -3,6 +3,7 @@
 from maskmatch.data.columns import Columns, guess_columns
 from maskmatch.data.draws import draw_fraction, draw_shots
 from maskmatch.data.examples import Examples, iter_examples, load_examples
+from maskmatch.data.label_sets import LabelledTexts, load_label_sets
 from maskmatch.data.readers import Format, Row, Source, read_rows
 from maskmatch.data.tables import is_table
 
@@ -10,6 +11,7 @@ __all__ = [
     "Columns",
     "Examples",
     "Format",
+    "LabelledTexts",
     "Row",
     "Source",
     "draw_fraction",
@@ -18,5 +20,6 @@ __all__ = [
     "is_table",
     "iter_examples",
     "load_examples",
+    "load_label_sets",
     "read_rows",
 ]
