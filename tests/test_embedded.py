@@ -52,16 +52,18 @@ def test_the_weights_are_the_ones_that_the_documentation_names() -> None:
 
 @pytest.mark.usefixtures("offline")
 def test_it_loads_offline_by_each_of_its_names() -> None:
-    for name in (None, "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"):
+    default, bare = "maskmatch-minilm", "all-MiniLM-L6-v2"
+    for name, source in ((None, default), (default, default), (bare, bare), (f"sentence-transformers/{bare}", bare)):
         matcher = MaskMatcher.from_pretrained(name, LABELS)
-        assert matcher.encoder.source == "all-MiniLM-L6-v2"
+        assert matcher.encoder.source == source
         assert matcher.encoder.dimension == 384
         assert matcher.encoder.tokenizer.mask_token == "[MASK]"
 
 
 @pytest.mark.usefixtures("offline")
-def test_label_names_alone_beat_chance() -> None:
-    matcher = MaskMatcher.from_pretrained(labels=LABELS, method="semantic-matching")
+@pytest.mark.parametrize("method", ["mask-matching", "semantic-matching"])
+def test_label_names_alone_beat_chance(method: str) -> None:
+    matcher = MaskMatcher.from_pretrained(labels=LABELS, method=method)
     assert matcher.evaluate(TEXTS, TRUTH).accuracy >= 0.75  # chance is 0.25
 
 
@@ -73,4 +75,4 @@ def test_a_short_training_runs_and_is_saved(tmp_path: Path) -> None:
     assert matcher.training_.steps == 4
     loaded = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))
     assert loaded.predict(TEXTS) == matcher.predict(TEXTS)
-    assert loaded.encoder.source == "all-MiniLM-L6-v2"
+    assert loaded.encoder.source == "maskmatch-minilm"

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from maskmatch.encoder import (
+    DEFAULT_ADAPTER,
+    DEFAULT_MODEL,
     EMBEDDED_MODEL,
     Encoder,
     TokenBatch,
@@ -254,7 +256,8 @@ def test_a_long_encoder_reads_256_tokens_unless_more_are_wanted(encoder: Callabl
 
 
 def test_models_are_found(tmp_path: Path) -> None:
-    folder, name = find_model(None)
+    assert find_model(None) == (DEFAULT_ADAPTER, DEFAULT_MODEL) == find_model(DEFAULT_MODEL)
+    folder, name = find_model(EMBEDDED_MODEL)
     assert name == EMBEDDED_MODEL
     assert (folder / "model.safetensors").is_file()
     assert find_model("sentence-transformers/all-MiniLM-L6-v2") == (folder, EMBEDDED_MODEL)

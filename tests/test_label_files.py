@@ -26,6 +26,27 @@ def test_names_with_commas_between_them() -> None:
     assert load_labels("U.S., U.K.").labels == (Label("U.S."), Label("U.K."))
 
 
+@pytest.mark.parametrize("name", ["Mr. Smith", "v2.0", "U.S.", "e.g. this", "and/or", "Node.js"])
+def test_a_single_name_with_a_dot_is_a_name(name: str) -> None:
+    assert list(load_labels(name)) == [name]
+
+
+def test_a_folder_is_no_label_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "d").mkdir()
+    with pytest.raises(MaskMatchError, match="d is a folder; name a label file in it"):
+        load_labels(tmp_path / "d")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MaskMatchError, match="d is a folder"):
+        load_labels("d")
+    assert list(load_labels("d, e")) == ["d", "e"]
+
+
+@pytest.mark.parametrize("name", ["labels.jsonl", "labels.csv.gz", "LABELS.TXT", "./labels", "~/labels", "../x"])
+def test_what_can_only_be_a_file_has_to_be_there(name: str) -> None:
+    with pytest.raises(MaskMatchError, match="There is no label file"):
+        load_labels(name)
+
+
 def test_a_list_longer_than_the_name_of_a_file_may_be() -> None:
     names = [f"label number {number}" for number in range(400)]
     assert list(load_labels(",".join(names))) == names
@@ -48,6 +69,9 @@ def test_a_list_longer_than_the_name_of_a_file_may_be() -> None:
                 "other",
             ],
         ),
+        ("labels.json", '{"0": "negative", "1": "positive"}', [Label(0, "negative"), Label(1, "positive")]),
+        ("labels.json", '{"-1": {"name": "bad", "phrases": ["poor"]}}', [Label(-1, "bad", "", ("poor",))]),
+        ("labels.json", '{"0": "nil", "01": "one"}', [Label("0", "", "nil"), Label("01", "", "one")]),
         ("labels.csv", "label\nrefund\ncard_lost\n", ["refund", "card_lost"]),
         (
             "labels.csv",

@@ -78,7 +78,9 @@ class Case:
 
     def pooled(self, targets: torch.Tensor, ratio: float = 1.3) -> dict[str, torch.Tensor]:
         words: Sequence[Sequence[int]] = self.words if self.source == "verbalizer" else ()
-        output: dict[str, torch.Tensor] = self.model(targets, self.groups(ratio), len(TEXTS), self.layout, words)
+        output: dict[str, torch.Tensor] = self.model(
+            self.groups(ratio), len(TEXTS), targets=targets, layout=self.layout, words=words
+        )
         return output
 
 

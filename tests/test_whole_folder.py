@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -203,3 +205,42 @@ def test_a_relative_folder_is_written_where_one_stands(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     write(Path("model"))
     assert contents(tmp_path / "model")["weights"] == "new"
+
+
+class TestLeftOver:
+    """Scratch folders of saves that were killed."""
+
+    def killed(self, folder: Path) -> None:
+        code = (
+            "import os, sys\nfrom pathlib import Path\nfrom maskmatch.whole_folder import whole_folder\n"
+            "with whole_folder(Path(sys.argv[1])) as scratch:\n"
+            "    (scratch / 'weights').write_text('half')\n"
+            "    os.kill(os.getpid(), 9)\n"
+        )
+        subprocess.run([sys.executable, "-c", code, str(folder)], check=False, timeout=60)
+
+    def test_the_next_save_removes_them(self, tmp_path: Path) -> None:
+        folder = tmp_path / "model[1]"
+        self.killed(folder)
+        assert len(list(tmp_path.iterdir())) == 1
+        write(folder)
+        assert [path.name for path in tmp_path.iterdir()] == ["model[1]"]
+
+    def test_one_that_is_being_written_stays(self, tmp_path: Path) -> None:
+        folder = tmp_path / "model"
+        with whole_folder(folder) as other:
+            (other / "weights").write_text("mine")
+            write(folder)
+            assert (other / "weights").read_text() == "mine"
+
+    def test_those_of_other_machines_stay_for_a_day(self, tmp_path: Path) -> None:
+        fresh, old, foreign = (
+            tmp_path / name
+            for name in (".model.a.elsewhere-1.writing", ".model.b.elsewhere-1.writing", ".other.c.elsewhere-1.writing")
+        )
+        for path in (fresh, old, foreign):
+            path.mkdir()
+        for path in (old, foreign):
+            os.utime(path, (0, 0))
+        write(tmp_path / "model")
+        assert (fresh.exists(), old.exists(), foreign.exists()) == (True, False, True)

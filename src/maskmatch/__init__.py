@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maskmatch.alignment import Alignment, AlignmentConfig, align
     from maskmatch.classifier import MaskMatcher
     from maskmatch.config import TrainingConfig
     from maskmatch.data import draw_fraction, draw_shots, load_examples
@@ -25,6 +26,9 @@ __version__ = "0.1.0"
 
 # Public names are imported when they are first used: torch takes seconds to load, and `maskmatch --help` needs none.
 _HOMES = {
+    "Alignment": "alignment",
+    "AlignmentConfig": "alignment",
+    "align": "alignment",
     "MaskMatcher": "classifier",
     "TrainingConfig": "config",
     "draw_fraction": "data",
@@ -45,6 +49,8 @@ _HOMES = {
 __all__ = [
     "METHODS",
     "TASKS",
+    "Alignment",
+    "AlignmentConfig",
     "EvaluationReport",
     "Label",
     "LabelSet",
@@ -55,6 +61,7 @@ __all__ = [
     "SimilarityConfig",
     "Task",
     "TrainingConfig",
+    "align",
     "draw_fraction",
     "draw_shots",
     "load_examples",

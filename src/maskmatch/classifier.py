@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from maskmatch.config import MatcherConfig, TrainingConfig
-from maskmatch.data import is_table
-from maskmatch.encoder import Encoder, find_model
+from maskmatch.config import MatcherConfig, TrainingConfig, check_threshold
+from maskmatch.dev_data import DevData
+from maskmatch.encoder import BATCH_SIZE, Encoder, find_model
 from maskmatch.errors import MaskMatchError
-from maskmatch.evaluation import EvaluationReport, best_threshold, evaluate_predictions, multi_label_micro_f1
+from maskmatch.evaluation import EvaluationReport, evaluate_predictions
 from maskmatch.inputs import take_examples, take_texts
 from maskmatch.labels import LabelSet, LabelsLike
-from maskmatch.saving import SavedModel, is_saved, push_model, read_model, write_model
-from maskmatch.scorer import BATCH_SIZE, Scorer, check_count
-from maskmatch.targets import by_name, check_trainable, has_several, labels_in, plain_labels, target_array
+from maskmatch.saving import HEAD_FILE, SavedModel, is_saved, push_model, read_model, write_model
+from maskmatch.scorer import Scorer, check_count, labels_above
+from maskmatch.targets import check_trainable, has_several, labels_in, row_labels
 from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from transformers import TrainerCallback
@@ -56,6 +56,7 @@ class MaskMatcher:
         self.cut_ = 0
         self._scorer = Scorer(encoder, config)
         self._figures: Mapping[str, Any] | None = None  # of the last evaluation, while they hold
+        self._source: str | None = None  # where it was loaded from or saved to
 
     @classmethod
     def from_pretrained(
@@ -70,6 +71,7 @@ class MaskMatcher:
         similarity: SimilarityKind | SimilarityConfig | None = None,
         max_length: int | None = None,
         multi_label: bool | None = None,
+        threshold: float | None = None,
         device: str | None = None,
     ) -> MaskMatcher:
         """Load a classifier: a saved one, or a new one on a pretrained encoder.
@@ -86,6 +88,8 @@ class MaskMatcher:
             similarity: "cosine" or "dot", or a SimilarityConfig with its temperature.
             max_length: The most tokens of a prompted text; longer texts are shortened, and counted.
             multi_label: Whether a text may have several labels. None: as the training data shows.
+            threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
+                the saved classifier has; ``fit`` tunes it if it is given dev data.
             device: Where to compute; None: on a GPU if there is one.
         """
         if model is not None:
@@ -98,11 +102,13 @@ class MaskMatcher:
             "method": method,
             "similarity": similarity,
             "multi_label": multi_label,
+            "threshold": threshold,
         }
         if is_saved(folder):
             saved = read_model(folder, source)
             _move(saved.encoder, device)
             matcher = cls._from_saved(saved)
+            matcher._source = source
             length = None if max_length is None else matcher.encoder.max_length(max_length)
             matcher._reconfigure(matcher.config.changed(**options, max_length=length))
             if labels is not None:
@@ -113,6 +119,8 @@ class MaskMatcher:
             _move(encoder, device)
             config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))  # type: ignore[arg-type]
             matcher = cls(encoder, config, None if labels is None else LabelSet.of(labels))
+        if threshold is not None:
+            matcher._check_several()
         return matcher
 
     @property
@@ -148,7 +156,7 @@ class MaskMatcher:
             callbacks: Callbacks of transformers' Trainer.
             **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
         """
-        config = _training_config(training or TrainingConfig(), options)
+        config = (training or TrainingConfig()).changed(options)
         if dev is None and config.patience is not None:
             raise MaskMatchError("patience stops by dev data; give dev as well.")
         examples = take_examples(texts, labels, self.config.prompt.fields)
@@ -157,6 +165,8 @@ class MaskMatcher:
             self._fit(examples, dev, config, callbacks)
         except MaskMatchError:  # nothing was trained, so nothing is taken from rows that were refused
             self.labels, self._scorer = before
+            if self.training_ is None:
+                self._scorer.forget_model()
             raise
         return self
 
@@ -172,14 +182,18 @@ class MaskMatcher:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
         data = self._scorer.training_data(examples.texts, rows, labels)
         self._report_cut(data.texts)
-        evaluate = None if dev is None else self._dev_evaluation(dev)
+        evaluate = None if dev is None else DevData(dev, self._scorer, labels)
+        if evaluate is not None:
+            self._tell_cut(evaluate.prompts)
         try:
             self.training_ = train(self._scorer.model(labels), data, config, evaluate, callbacks)
         finally:
             self._scorer.forget_labels()
         self._figures = None
-        if self.config.multi_label and self.training_.dev is not None:
-            self._reconfigure(replace(self.config, threshold=self.training_.dev["threshold"]))
+        if self.config.multi_label and self.training_.dev is None:
+            self._scorer.settle_offset(data, labels)
+        elif self.config.multi_label:
+            self._reconfigure(replace(self.config, threshold=(self.training_.dev or {})["threshold"]))
 
     def _take_labels(self, examples: Examples) -> list[Any]:
         """The labels of training rows, checked; they are the classifier's label set if it has none."""
@@ -188,7 +202,7 @@ class MaskMatcher:
             if self.training_ is not None:
                 raise MaskMatchError("This classifier was trained with one label a text; these rows have several.")
             self._reconfigure(replace(self.config, multi_label=True))
-        rows = self._plain_labels(examples)
+        rows = row_labels(examples, self.labels, self.config.multi_label)
         check_trainable(rows, self.labels, self.config.multi_label)
         if self.labels is None:
             found = labels_in(rows, self.config.multi_label)
@@ -196,56 +210,27 @@ class MaskMatcher:
             self.labels = LabelSet.of({id_: names[id_] for id_ in found} if names else found)
         return rows
 
-    def _plain_labels(self, examples: Examples) -> list[Any]:
-        assert examples.labels is not None
-        labels = by_name(examples.labels, examples.label_names, self.labels)
-        return plain_labels(labels, self.config.multi_label)
-
-    def _dev_evaluation(self, dev: Any) -> Callable[[], dict[str, float]]:
-        """What measures the weights as they are on dev data, which is tokenised once."""
-        if not is_table(dev) and not (isinstance(dev, (tuple, list)) and len(dev) == 2):
-            raise MaskMatchError("dev is (texts, labels), or a data frame that holds both.")
-        texts, labels = (dev, None) if is_table(dev) else dev
-        examples = take_examples(texts, labels, self.config.prompt.fields)
-        rows = self._plain_labels(examples)
-        known = [id_ in self._known_labels() for id_ in labels_in(rows, self.config.multi_label)]
-        if not any(known):
-            raise MaskMatchError(
-                "None of the labels of the dev data are the classifier's; they are told apart by kind too."
-            )
-        if not all(known):
-            logger.warning("%d labels of the dev data are not the classifier's and count as wrong.", known.count(False))
-        prompts = self._scorer.tokenize(examples.texts)
-        self._tell_cut(prompts)
-
-        def evaluate() -> dict[str, float]:
-            self._scorer.forget_labels()
-            if self.config.multi_label:
-                return self._threshold_figures(prompts, rows)
-            best = self._best(prompts, 1)
-            accuracy = sum(pairs[0][0] == row for pairs, row in zip(best, rows, strict=True)) / len(rows)
-            return {"score": accuracy, "accuracy": accuracy}
-
-        return evaluate
-
-    def _threshold_figures(self, prompts: TokenizedPrompts, rows: Sequence[Any]) -> dict[str, float]:
-        """The threshold that serves dev data best, and the micro-F1 that it gives."""
-        labels = self._known_labels()
-        matrix = self._scorer.probability_matrix(prompts, labels)
-        threshold = best_threshold(target_array(rows, labels, multi_label=True), matrix)
-        micro = multi_label_micro_f1(rows, self._above(torch.from_numpy(matrix), threshold))
-        return {"score": micro, "micro_f1": micro, "threshold": threshold}
-
     # -- prediction ------------------------------------------------------------------------------------------
 
-    def predict(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> list[Any]:
-        """The best label of each text, as the user gave it; with several labels a text, a list of them."""
-        prompts = self._read(texts)
+    def predict(self, texts: Any, *, threshold: float | None = None, batch_size: int = BATCH_SIZE) -> list[Any]:
+        """The best label of each text, as the user gave it; with several labels a text, a list of them.
+
+        Args:
+            texts: Strings or dicts of fields, in a list, an array, a data frame, …
+            threshold: With several labels a text: from which probability on a label applies, instead of the
+                classifier's own threshold.
+            batch_size: Texts a batch; it does not change the result.
+        """
+        if threshold is not None:
+            self._check_several()
+            check_threshold(threshold)
+        prompts, labels = self._read(texts), self._ready_labels()
         if not self.config.multi_label:
-            return [pairs[0][0] for pairs in self._best(prompts, 1, batch_size)]
+            return [pairs[0][0] for pairs in self._scorer.best(prompts, labels, 1, batch_size)]
+        least = self.config.threshold if threshold is None else threshold
         found: list[Any] = [None] * len(prompts)
-        for rows, probabilities in self._scorer.probabilities(prompts, self._ready_labels(), batch_size):
-            for row, chosen in zip(rows, self._above(probabilities, self.config.threshold), strict=True):
+        for rows, probabilities in self._scorer.probabilities(prompts, labels, batch_size):
+            for row, chosen in zip(rows, labels_above(probabilities, labels, least), strict=True):
                 found[row] = chosen
         return found
 
@@ -256,21 +241,31 @@ class MaskMatcher:
     def top_k(self, texts: Any, k: int = 5, *, batch_size: int = BATCH_SIZE) -> list[list[tuple[Hashable, float]]]:
         """The k best labels of each text with their probabilities, best first."""
         check_count(k, "k")
-        return self._best(self._read(texts), k, batch_size)
+        return self._scorer.best(self._read(texts), self._ready_labels(), k, batch_size)
 
-    def evaluate(self, texts: Any, labels: Any = None, *, batch_size: int = BATCH_SIZE) -> EvaluationReport:
-        """Measure the classifier on labelled texts. A label it does not have counts as wrong."""
+    def evaluate(
+        self, texts: Any, labels: Any = None, *, data: str | None = None, batch_size: int = BATCH_SIZE
+    ) -> EvaluationReport:
+        """Measure the classifier on labelled texts. A label it does not have counts as wrong.
+
+        Args:
+            texts: Strings or dicts of fields; or a data frame or a Dataset that holds the labels too.
+            labels: One label a text, or a list of labels a text; with a data frame, the name of its column.
+            data: What the report and the model card should call these texts, such as "banking77, test".
+            batch_size: Texts a batch; it does not change the result.
+        """
         examples = take_examples(texts, labels, self.config.prompt.fields)
         assert examples.labels is not None
         multi_label = self.config.multi_label
         if has_several(examples.labels) and not multi_label:
             raise MaskMatchError("These rows have several labels each, but the classifier gives one a text.")
-        truth = self._plain_labels(examples)
+        truth = row_labels(examples, self.labels, multi_label)
         started = time.perf_counter()
         probabilities = confidence = None
         if multi_label:
             probabilities = self.predict_proba(examples.texts, batch_size=batch_size)
-            predicted: list[Any] = self._above(torch.from_numpy(probabilities), self.config.threshold)
+            chosen = labels_above(torch.from_numpy(probabilities), self._known_labels(), self.config.threshold)
+            predicted: list[Any] = list(chosen)
         else:
             best = [pairs[0] for pairs in self.top_k(examples.texts, 1, batch_size=batch_size)]
             predicted, confidence = [id_ for id_, _ in best], np.array([value for _, value in best])
@@ -285,27 +280,11 @@ class MaskMatcher:
             threshold=self.config.threshold if multi_label else None,
             cut=self.cut_,
             seconds=time.perf_counter() - started,
+            model=f"{self._source or self.encoder.source} ({self.config.method.name})",
+            data=data,
         )
-        self._figures = _headline(self.report_)
+        self._figures = self.report_.headline()
         return self.report_
-
-    def _best(
-        self, prompts: TokenizedPrompts, k: int, batch_size: int = BATCH_SIZE
-    ) -> list[list[tuple[Hashable, float]]]:
-        labels = self._ready_labels()
-        found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        for rows, probabilities in self._scorer.probabilities(prompts, labels, batch_size):
-            best = probabilities.topk(min(k, len(labels)), dim=1)
-            for row, values, places in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
-                found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
-        return found
-
-    def _above(self, probabilities: torch.Tensor, threshold: float) -> list[list[Hashable]]:
-        """Per row, the labels at or above a threshold, best first."""
-        labels = self._known_labels()
-        order = probabilities.argsort(dim=1, descending=True).tolist()
-        counts = (probabilities >= threshold).sum(dim=1).tolist()
-        return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
 
     def _read(self, texts: Any) -> TokenizedPrompts:
         """Texts to classify, tokenised, with a word about those that had to be shortened."""
@@ -336,7 +315,11 @@ class MaskMatcher:
         return self
 
     def rename_label(self, old: Hashable, new: Hashable) -> MaskMatcher:
-        """Give a label another name."""
+        """Give a label another name.
+
+        A label that is known by its name is known by the new one from then on; one with an id of its own, as in
+        ``{3: "refund"}``, keeps the id.
+        """
         self._set_labels(self._known_labels().renamed(old, new))
         return self
 
@@ -353,6 +336,13 @@ class MaskMatcher:
         if not method.reads_labels:
             raise MaskMatchError(f"The method {method.name} learns a vector per label, so {otherwise}.")
 
+    def _check_several(self) -> None:
+        if not self.config.multi_label:
+            raise MaskMatchError(
+                "A threshold goes with several labels a text, and this classifier gives one; make it a multi-label one "
+                "or leave the threshold out."
+            )
+
     def _set_labels(self, labels: LabelSet) -> None:
         self.labels = labels
         self._figures = None
@@ -366,14 +356,16 @@ class MaskMatcher:
         """The labels, if the classifier can tell them apart already."""
         labels, method = self._known_labels(), self.config.method
         if not method.reads_labels and self.training_ is None:
-            raise MaskMatchError(f"The method {method.name} learns its labels: call fit before predicting.")
+            raise MaskMatchError(f"The method {method.name} learns its labels, so it has to be trained first.")
         return labels
 
     # -- saving ----------------------------------------------------------------------------------------------
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """Save the classifier in a folder, whole or not at all."""
-        return write_model(self._saved(), Path(folder).expanduser())
+        written = write_model(self._saved(), Path(folder).expanduser())
+        self._source = str(folder)
+        return written
 
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
         """Upload the classifier with its model card to the hub; returns the address of the commit."""
@@ -398,7 +390,10 @@ class MaskMatcher:
         matcher = cls(saved.encoder, saved.config, saved.labels)
         matcher.training_ = saved.training
         matcher._figures = saved.evaluation
-        matcher._scorer.load(saved.labels, saved.head, saved.label_vectors, saved.label_vector_key)
+        try:
+            matcher._scorer.load(saved.labels, saved.head, saved.label_vectors, saved.label_vector_key)
+        except MaskMatchError as error:
+            raise MaskMatchError(f"{HEAD_FILE} is damaged: {error}") from None
         return matcher
 
     def _reconfigure(self, config: MatcherConfig) -> None:
@@ -419,19 +414,3 @@ def _move(encoder: Encoder, device: str | None) -> None:
     except (RuntimeError, AssertionError) as error:  # no such kind of device, or none in this machine
         reason = str(error).partition("\n")[0]
         raise MaskMatchError(f"The device {device!r} cannot be used: {reason}") from error
-
-
-def _headline(report: EvaluationReport) -> dict[str, Any]:
-    """The figures of a report that the model card tells."""
-    names = ("rows", "accuracy", "macro_f1", "micro_f1", "expected_calibration_error", "cut")
-    values = {name.replace("_", " "): getattr(report, name) for name in names}
-    return {name: round(value, 4) for name, value in values.items() if value is not None}
-
-
-def _training_config(training: TrainingConfig, options: dict[str, Any]) -> TrainingConfig:
-    unknown = set(options) - set(training.__dataclass_fields__)
-    if unknown:
-        raise MaskMatchError(
-            f"fit takes no {', '.join(sorted(unknown))}; it takes {', '.join(training.__dataclass_fields__)}."
-        )
-    return replace(training, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,12 @@ LEAST_EPOCHS = 3
 WHOLE_NUMBERS = ("batch_size", "seed", "patience")
 
 
+def check_threshold(threshold: Any) -> None:
+    """Refuse a threshold that is no probability."""
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= float(threshold) <= 1:
+        raise MaskMatchError(f"The threshold is {threshold!r}; it has to be a probability, a number from 0 to 1.")
+
+
 @dataclass(frozen=True)
 class MatcherConfig:
     """Task, prompts, method and similarity of a classifier, checked against each other."""
@@ -36,6 +42,9 @@ class MatcherConfig:
     threshold: float = 0.5
     """From which probability on a label applies, where a text may have several."""
 
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+
     @classmethod
     def make(
         cls,
@@ -47,7 +56,7 @@ class MatcherConfig:
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
         multi_label: bool | None = None,
-        threshold: float = 0.5,
+        threshold: float | None = None,
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
@@ -67,7 +76,7 @@ class MatcherConfig:
             similarity=method.similarity if similarity is None else SimilarityConfig.of(similarity),
             max_length=max_length,
             multi_label=bool(multi_label),
-            threshold=threshold,
+            threshold=0.5 if threshold is None else threshold,
         )
 
     def changed(self, **changes: Any) -> MatcherConfig:
@@ -172,6 +181,15 @@ class TrainingConfig:
             raise MaskMatchError(f"seed is {self.seed}; it has to be below 2**32.")
         if self.resume and self.checkpoints is None:
             raise MaskMatchError("To resume, name the folder of the checkpoints.")
+
+    def changed(self, options: Mapping[str, Any]) -> TrainingConfig:
+        """The same settings but for those that are given."""
+        unknown = set(options) - set(self.__dataclass_fields__)
+        if unknown:
+            raise MaskMatchError(
+                f"fit takes no {', '.join(sorted(unknown))}; it takes {', '.join(self.__dataclass_fields__)}."
+            )
+        return replace(self, **options)
 
     def epochs_for(self, texts: int) -> float:
         """The number of epochs for so many training texts."""

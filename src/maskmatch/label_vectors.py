@@ -29,7 +29,11 @@ class LabelLayout:
     @classmethod
     def of(cls, labels: LabelSet) -> LabelLayout:
         """Lay out the texts of a label set."""
-        texts = [label.texts for label in labels.labels]
+        return cls.of_texts([label.texts for label in labels.labels])
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[Sequence[str]]) -> LabelLayout:
+        """Lay out the texts of each label."""
         counts = torch.tensor([len(phrases) for phrases in texts])
         present = torch.arange(int(counts.max()))[None, :] < counts[:, None]  # (K, phrases)
         table = torch.zeros(present.shape, dtype=torch.long)

@@ -63,7 +63,7 @@ class Label:
     """A label: the id that the user knows it by, and the words that stand for it.
 
     Args:
-        id: What ``predict`` gives back; any hashable, usually the name itself.
+        id: What ``predict`` gives back: usually the name itself; a string, number, boolean or tuple of these.
         name: The words. Left out, they are made of the id: ``card_payment_fee`` reads "card payment fee".
         description: What the label means, in words; it is read together with the name.
         phrases: Other names for the same label; each is read as a name of its own, beside the first.
@@ -80,6 +80,11 @@ class Label:
             raise MaskMatchError("A label is missing (None or NaN); every label needs a name.")
         if not _is_hashable(id_):
             raise MaskMatchError(f"The label {id_!r} cannot be an id, because it is not hashable.")
+        if not _is_plain(id_):
+            raise MaskMatchError(
+                f"The label {id_!r} is of type {type(id_).__name__}, which cannot be saved; give strings, numbers, "
+                "booleans or tuples of these, such as the value of an enum's member."
+            )
         phrases: tuple[Any, ...] = tuple(_each(self.phrases))
         for words in (self.name, self.description, *phrases):
             if not isinstance(words, str):
@@ -98,6 +103,11 @@ class Label:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "description", " ".join(self.description.split()))
         object.__setattr__(self, "phrases", tuple(phrase for phrase in phrases if phrase != name))
+
+    @property
+    def is_its_name(self) -> bool:
+        """Whether the label is known by its name, rather than by a number or a code that stands for it."""
+        return isinstance(self.id, str) and self.name == readable(self.id)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -129,6 +139,11 @@ def _is_hashable(id_: object) -> bool:
     return True
 
 
+def _is_plain(id_: object) -> bool:
+    """Whether an id can be saved as JSON and come back the same."""
+    return all(map(_is_plain, id_)) if isinstance(id_, tuple) else isinstance(id_, (str, bool, int, float))
+
+
 def _each(value: Any) -> Iterable[Any]:
     """The members of a list or another collection; a single word or number is its own only member."""
     return value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
@@ -136,7 +151,7 @@ def _each(value: Any) -> Iterable[Any]:
 
 def _words_of(id_: Hashable) -> str:
     """The words that an id reads as, where no name is given."""
-    if isinstance(id_, Enum):
+    if isinstance(id_, Enum):  # an IntEnum is a number too
         return readable(str(id_.name))
     if isinstance(id_, tuple):
         return " ".join(_words_of(part) for part in id_)
@@ -164,6 +179,7 @@ class LabelSet(Sequence[Hashable]):
 
     labels: tuple[Label, ...]
     _positions: dict[Hashable, int] = field(init=False, repr=False, compare=False)
+    _spelled: dict[str, Hashable] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.labels:
@@ -180,6 +196,7 @@ class LabelSet(Sequence[Hashable]):
                     f"The labels {twin.id!r} and {label.id!r} both read {label.name!r}; give them different names."
                 )
         object.__setattr__(self, "_positions", positions)
+        object.__setattr__(self, "_spelled", {str(id_): id_ for id_ in positions})
 
     @classmethod
     def of(cls, labels: LabelsLike) -> LabelSet:
@@ -210,14 +227,34 @@ class LabelSet(Sequence[Hashable]):
             more = ", …" if len(self) > 5 else ""
             raise MaskMatchError(f"There is no label {id!r}; the labels are {shown}{more}.") from None
 
+    def own(self, id: Hashable) -> Hashable:  # noqa: A002
+        """The label's id as it is here, if it is only spelled otherwise: "3" and 3 are one label to most files.
+
+        An id that is not here in any spelling is given back as it came.
+
+        >>> LabelSet.of([3, 5]).own("3"), LabelSet.of(["3", "5"]).own(3), LabelSet.of([3, 5]).own("7")
+        (3, '3', '7')
+        """
+        return id if id in self else self._spelled.get(str(id), id)
+
     def added(self, labels: LabelsLike) -> LabelSet:
         """A set with further labels at its end."""
         return LabelSet((*self.labels, *LabelSet.of(labels).labels))
 
     def renamed(self, old: Hashable, new: Hashable) -> LabelSet:
-        """A set in which a label has another id and name; its place, description and phrases stay."""
-        changed = new if isinstance(new, Label) else replace(self.label(old), id=new, name="")
+        """A set in which a label has another name; its place, description and phrases stay.
+
+        A label that is known by its name gets a new id with it; one that has an id of its own, such as a number, keeps
+        the id, and only reads otherwise.
+        """
         position = self.position(old)
+        label = self.labels[position]
+        if isinstance(new, Label):
+            changed = new
+        elif isinstance(new, str) and not label.is_its_name:
+            changed = replace(label, name=Label(new).name)
+        else:
+            changed = replace(label, id=new, name="")
         return LabelSet((*self.labels[:position], changed, *self.labels[position + 1 :]))
 
     def removed(self, ids: Iterable[Hashable]) -> LabelSet:
@@ -284,14 +321,7 @@ def label_from_json(data: Mapping[str, Any]) -> Label:
 
 
 def _id_to_json(id_: Hashable) -> Any:
-    if isinstance(id_, (str, bool, int, float)):
-        return id_
-    if isinstance(id_, tuple):
-        return {"tuple": [_id_to_json(part) for part in id_]}
-    raise MaskMatchError(
-        f"The label id {id_!r} of type {type(id_).__name__} cannot be saved; ids that can be saved are "
-        "strings, numbers, booleans and tuples of these."
-    )
+    return {"tuple": [_id_to_json(part) for part in id_]} if isinstance(id_, tuple) else id_
 
 
 def _id_from_json(data: Any) -> Hashable:

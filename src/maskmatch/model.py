@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from maskmatch.anchors import Anchors, anchor_loss
 from maskmatch.encoder import TokenBatch, hidden_states
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, Transform, verbalizer_vectors
 from maskmatch.readout import read_out
@@ -63,39 +64,55 @@ class MatchingModel(nn.Module):
 
     def forward(
         self,
-        targets: torch.Tensor,
         groups: Sequence[TokenBatch],
         texts: int,
-        layout: LabelLayout,
+        *,
+        targets: torch.Tensor | None = None,
+        layout: LabelLayout | None = None,
         words: Sequence[Sequence[int]] = (),
+        anchors: Anchors | None = None,
     ) -> dict[str, torch.Tensor]:
-        """The loss of a batch of texts over all labels.
+        """The loss of a batch: of its texts over all labels, of its distance from anchors, or of both.
 
         Texts and label prompts come pooled in groups of like length, so that one encoder reads both with
         little padding: row numbers below ``texts`` are texts, those from there on are label texts; within a
         group they ascend.
 
         Args:
-            targets: (texts,) the true labels' positions, or (texts, K) of 0 and 1 with several labels a text
             groups: Token batches over texts and label texts
             texts: How many of the rows are texts
+            targets: (texts,) the true labels' positions, or (texts, K) of 0 and 1 with several labels a text
             layout: Which label texts belong to which label
             words: The token ids of each label text, where labels are words in the embedding table
+            anchors: Vectors that those of some rows are pulled to
         """
         inputs, flat = self._encode_pooled(groups, texts)  # (texts, masks, dim), (F, masks, dim)
+        losses, scores = [], inputs.new_empty(0)
+        if anchors is not None:
+            rows = inputs if flat is None else torch.cat([inputs, flat])  # (rows, masks, dim)
+            losses.append(anchor_loss(rows, anchors.to(rows.device)))
+        if targets is not None and layout is not None:
+            scores = self._scores(inputs, flat, layout, words)  # (texts, K)
+            losses.append(self._matching_loss(scores, targets))
+        return {"loss": torch.stack(losses).sum(), "scores": scores}
+
+    def _scores(
+        self, inputs: torch.Tensor, flat: torch.Tensor | None, layout: LabelLayout, words: Sequence[Sequence[int]]
+    ) -> torch.Tensor:
         if self.matrix is not None:
             labels = self.matrix()
         else:
             flat = self.word_vectors(words) if flat is None else flat
             labels = layout.arrange(flat)  # (K, phrases, masks, dim)
-        scores = self.similarity(inputs, labels, layout.present.to(inputs.device))  # (texts, K)
-        if self.multi_label:
-            # Summed over labels: a mean would fade as labels grow in number, while a text keeps its few.
-            losses = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none")
-            loss = losses.sum(dim=1).mean()
-        else:
-            loss = cross_entropy(scores, targets)
-        return {"loss": loss, "scores": scores}
+        scores: torch.Tensor = self.similarity(inputs, labels, layout.present.to(inputs.device))
+        return scores
+
+    def _matching_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        if not self.multi_label:
+            return cross_entropy(scores, targets)
+        # Summed over labels: a mean would fade as labels grow in number, while a text keeps its few.
+        losses = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none")
+        return losses.sum(dim=1).mean()
 
     def _encode_pooled(self, groups: Sequence[TokenBatch], texts: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         inputs, labels, input_rows, label_rows = [], [], [], []

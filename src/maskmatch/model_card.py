@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 LABELS_SHOWN = 50
 
 
-def model_card(data: Mapping[str, Any]) -> str:
-    """A model card from what ``maskmatch.json`` tells about a classifier."""
+def model_card(data: Mapping[str, Any], temperature: float | None = None) -> str:
+    """A model card from what ``maskmatch.json`` tells about a classifier.
+
+    Args:
+        data: The content of ``maskmatch.json``.
+        temperature: What the similarity is divided by now, if training may have changed it.
+    """
     config = data["config"]
     header = ModelCardData(
         library_name="maskmatch",
@@ -29,7 +34,7 @@ def model_card(data: Mapping[str, Any]) -> str:
         f"`{data['encoder']}`: {config['task']['description']}.{_editing(config['method'])}",
         _usage(config),
         _labels(data["labels"]),
-        _settings(config),
+        _settings(config, temperature),
         _training(data.get("training")),
         _evaluation(data.get("evaluation")),
     ]
@@ -63,15 +68,16 @@ def _labels(labels: list[Mapping[str, Any]]) -> str:
     return f"## {len(labels)} labels\n\n{head}" + "\n".join(rows) + more
 
 
-def _settings(config: Mapping[str, Any]) -> str:
+def _settings(config: Mapping[str, Any], temperature: float | None) -> str:
     similarity = config["similarity"]
+    shown = similarity["temperature"] if temperature is None else float(f"{temperature:.4g}")
     several = f"several, from a probability of {config['threshold']:.3f} on"
     return (
         "## How it reads\n\n"
         f"- method: {config['method']['name']}\n"
         f"- input prompt: `{config['prompt']}`\n"
         f"- label prompt: `{config['label_prompt']}`\n"
-        f"- similarity: {similarity['kind']}, temperature {similarity['temperature']}"
+        f"- similarity: {similarity['kind']}, temperature {shown}"
         f"{' (learned)' if similarity['learn_temperature'] else ''}\n"
         f"- at most {config['max_length']} tokens a text; longer texts are shortened\n"
         f"- labels a text: {several if config['multi_label'] else 'one'}"
@@ -94,8 +100,11 @@ def _training(training: Mapping[str, Any] | None) -> str:
 def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
     if evaluation is None:
         return ""
-    rows = "\n".join(f"| {name} | {value} |" for name, value in evaluation.items())
-    return f"## Evaluation\n\n| figure | value |\n|---|---|\n{rows}"
+    figures = {name: value for name, value in evaluation.items() if name not in ("data", "date")}
+    rows = "\n".join(f"| {name} | {value} |" for name, value in figures.items())
+    data, date = evaluation.get("data"), evaluation.get("date")
+    said = f"On {f'`{_cell(data)}`' if data else 'data without a name'}{f', {date}' if date else ''}."
+    return f"## Evaluation\n\n{said}\n\n| figure | value |\n|---|---|\n{rows}"
 
 
 def _cell(text: Any) -> str:

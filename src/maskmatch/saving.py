@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 from dataclasses import asdict, dataclass, replace
@@ -62,7 +63,6 @@ class SavedModel:
 
 def is_saved(folder: Path) -> bool:
     """Whether a folder holds a saved classifier, rather than a bare encoder."""
-    recover(folder)
     return (folder / CONFIG_FILE).exists()
 
 
@@ -115,10 +115,16 @@ def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) 
         "training": None if model.training is None else asdict(model.training),
         "evaluation": None if model.evaluation is None else dict(model.evaluation),
     }
-    (folder / "README.md").write_text(model_card(data), encoding="utf-8")
+    (folder / "README.md").write_text(model_card(data, _temperature(model)), encoding="utf-8")
     data["files"] = sorted([*(path.name for path in folder.iterdir()), CONFIG_FILE])
     text = json.dumps(data, ensure_ascii=False, indent=2)
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def _temperature(model: SavedModel) -> float | None:
+    """The temperature as it was learned."""
+    log_scale = model.head.get("similarity.log_scale")
+    return None if log_scale is None else math.exp(-float(log_scale))
 
 
 def read_model(folder: Path, source: str) -> SavedModel:

@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from maskmatch.encoder import Encoder, length_groups, pad
+from maskmatch.encoder import BATCH_SIZE, Encoder, encode_prompts, length_groups, pad
 from maskmatch.errors import MaskMatchError
+from maskmatch.evaluation import best_threshold
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.model import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
-from maskmatch.saving import HEAD_FILE
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from maskmatch.training import TrainingData
 
 logger = logging.getLogger("maskmatch")
-
-BATCH_SIZE = 64
+ROWS_FOR_OFFSET = 256
+"""How many training rows tell from which similarity on a label applies."""
 
 
 class Scorer:
@@ -109,8 +109,22 @@ class Scorer:
             layout=layout,
             label_prompts=self._label_prompts(layout.texts) if source == "prompt" else None,
             label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
-            pad_id=self._pad_id,
+            pad_id=self.encoder.pad_id,
         )
+
+    def settle_offset(self, data: TrainingData, labels: LabelSet) -> None:
+        """Where a text may have several labels: let as many apply as suit the training rows.
+
+        A short training learns which labels are more similar than others, long before the offset has moved to where
+        the encoder's similarities lie.
+        """
+        some = np.unique(np.linspace(0, len(data.texts) - 1, ROWS_FOR_OFFSET, dtype=np.int64))
+        targets = np.asarray(data.targets[some])
+        scores = np.zeros(targets.shape)
+        for rows, found in self._scores(data.texts.select(some), labels):
+            scores[rows] = found.double().cpu().numpy()
+        if targets.any():
+            self.model(labels).similarity.move_offset(_best_cut(targets, scores))
 
     # -- scores ----------------------------------------------------------------------------------------------
 
@@ -118,6 +132,16 @@ class Scorer:
         self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
     ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
         """Row numbers and their probabilities (rows, K), in batches of like length."""
+        similarity = self.model(labels).similarity
+        for rows, scores in self._scores(prompts, labels, batch_size):
+            with torch.inference_mode():
+                found = similarity.applies(scores) if self.config.multi_label else scores.softmax(dim=1)
+            yield rows, found.float().cpu()
+
+    def _scores(
+        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
+    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
+        """Row numbers and their scores (rows, K), in batches of like length."""
         check_count(batch_size, "batch_size")
         model = self.model(labels)
         was_training = model.training
@@ -126,10 +150,9 @@ class Scorer:
         with tqdm(total=len(prompts), desc="classifying", unit="text", delay=2, leave=False) as bar:
             for rows in length_groups(prompts.lengths, batch_size):
                 with torch.inference_mode():
-                    batch = pad(prompts, rows, self._pad_id).to(self.encoder.model.device)
+                    batch = pad(prompts, rows, self.encoder.pad_id).to(self.encoder.model.device)
                     scores = model.similarity(model.input_vectors(batch), vectors, present)
-                    found = scores.sigmoid() if self.config.multi_label else scores.softmax(dim=1)
-                yield rows, found.float().cpu()
+                yield rows, scores
                 bar.update(len(rows))
         model.train(was_training)
 
@@ -141,6 +164,17 @@ class Scorer:
         for rows, found in self.probabilities(prompts, labels, batch_size):
             matrix[rows] = found.numpy()
         return matrix
+
+    def best(
+        self, prompts: TokenizedPrompts, labels: LabelSet, k: int, batch_size: int = BATCH_SIZE
+    ) -> list[list[tuple[Hashable, float]]]:
+        """The k best labels of each text with their probabilities, best first."""
+        found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
+        for rows, probabilities in self.probabilities(prompts, labels, batch_size):
+            best = probabilities.topk(min(k, len(labels)), dim=1)
+            for row, values, places in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
+                found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
+        return found
 
     def label_vectors(self, labels: LabelSet) -> tuple[torch.Tensor, torch.Tensor]:
         """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).
@@ -162,21 +196,17 @@ class Scorer:
 
     def _encode_labels(self, model: MatchingModel, texts: Sequence[str]) -> torch.Tensor:
         """The vectors of label texts, (F, masks, dim)."""
-        with torch.no_grad():
-            if self.config.method.label_source == "verbalizer":
+        if self.config.method.label_source == "verbalizer":
+            with torch.no_grad():
                 return model.word_vectors(self._tokenizer.words(texts))
-            prompts = self._label_prompts(texts)
-            vectors: torch.Tensor | None = None
-            with tqdm(total=len(prompts), desc="reading labels", unit="label", delay=2, leave=False) as bar:
-                for rows in length_groups(prompts.lengths, BATCH_SIZE):
-                    batch = pad(prompts, rows, self._pad_id).to(self.encoder.model.device)
-                    part = model.label_prompt_vectors(batch)
-                    if vectors is None:
-                        vectors = part.new_empty(len(prompts), *part.shape[1:])
-                    vectors[torch.from_numpy(rows)] = part
-                    bar.update(len(rows))
-        assert vectors is not None
-        return vectors
+        return encode_prompts(
+            self._label_prompts(texts),
+            model.label_prompt_vectors,
+            pad_id=self.encoder.pad_id,
+            device=self.encoder.model.device,
+            doing="reading labels",
+            unit="label",
+        )
 
     @property
     def label_vector_key(self) -> str:
@@ -189,10 +219,6 @@ class Scorer:
         # A change in place counts a tensor's version up, so the sum tells whether any weight was changed by hand; a
         # fused optimizer does not count, so training drops the vectors itself.
         return sum(parameter._version for parameter in model.parameters())
-
-    @property
-    def _pad_id(self) -> int:
-        return int(self.encoder.tokenizer.pad_token_id or 0)
 
     # -- what is saved ---------------------------------------------------------------------------------------
 
@@ -207,9 +233,7 @@ class Scorer:
         model = self.model(labels)
         shapes, expected = ({name: part.shape for name, part in parts.items()} for parts in (head, self.head(labels)))
         if shapes != expected:
-            raise MaskMatchError(
-                f"{HEAD_FILE} is damaged: it does not hold what the method {self.config.method.name} learns."
-            )
+            raise MaskMatchError(f"it does not hold what the method {self.config.method.name} learns.")
         model.load_state_dict(dict(head), strict=False)
         if vectors is None:
             return
@@ -222,6 +246,23 @@ class Scorer:
                 weights=self._weights_version(model),
                 key=key,
             )
+
+
+def labels_above(probabilities: torch.Tensor, labels: LabelSet, threshold: float) -> list[list[Hashable]]:
+    """Per row, the labels at or above a threshold, best first."""
+    order = probabilities.argsort(dim=1, descending=True).tolist()
+    counts = (probabilities >= threshold).sum(dim=1).tolist()
+    return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
+
+
+def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
+    """The score from which on labels had best apply: 0 if that is as good, else half-way to the next lower score."""
+    largest = float(np.abs(scores).max()) or 1.0
+    squashed = 0.5 + scores / (2 * largest)  # as probabilities would be, but none so near to 1 that they meet
+    given = squashed >= best_threshold(targets, squashed)
+    lowest = float(scores[given].min())
+    highest_below = float(scores[~given].max()) if not given.all() else lowest - 1.0
+    return 0.0 if highest_below < 0 <= lowest else (lowest + highest_below) / 2
 
 
 def check_count(value: Any, name: str) -> None:

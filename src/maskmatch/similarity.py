@@ -15,6 +15,12 @@ from maskmatch.errors import MaskMatchError
 SimilarityKind = Literal["dot", "cosine"]
 PhraseJoin = Literal["mean", "max", "logsumexp"]
 
+FIRST_OFFSET: dict[SimilarityKind, float] = {"cosine": 0.5, "dot": 0.0}
+"""From which similarity on a label applies, before there is anything to tell it by."""
+
+STEEPNESS = 2.0
+"""How fast a label's probability rises with its lead, where nothing has been learned yet."""
+
 
 @dataclass(frozen=True)
 class SimilarityConfig:
@@ -68,8 +74,7 @@ class Similarity(nn.Module):
             self.log_scale = nn.Parameter(log_scale)
         else:
             self.register_buffer("log_scale", log_scale)
-        # In units of similarity, so that half the range of a cosine is where a label begins to apply.
-        self.offset = nn.Parameter(torch.tensor(0.5 if config.kind == "cosine" else 0.0)) if offset else None
+        self.offset = nn.Parameter(torch.tensor(FIRST_OFFSET[config.kind])) if offset else None
 
     def forward(self, inputs: torch.Tensor, labels: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
         """Score every text with every label.
@@ -98,6 +103,33 @@ class Similarity(nn.Module):
     def temperature(self) -> float:
         """The temperature as it is now."""
         return math.exp(-self.log_scale.item())
+
+    @property
+    def knows_offset(self) -> bool:
+        """Whether training has told from which similarity on a label applies: it never leaves the offset in place."""
+        return self.offset is not None and self.offset.item() != FIRST_OFFSET[self.config.kind]
+
+    def move_offset(self, score: float) -> None:
+        """Let a label apply from this score on, as scores are now."""
+        assert self.offset is not None
+        with torch.no_grad():
+            self.offset.add_(score * self.temperature)
+
+    def applies(self, scores: torch.Tensor) -> torch.Tensor:
+        """How probable it is that a label applies, each by itself: (n, K) → (n, K)."""
+        return scores.sigmoid() if self.knows_offset or scores.shape[1] < 2 else standing_out(scores)
+
+
+def standing_out(scores: torch.Tensor) -> torch.Tensor:
+    """How far each label stands out among the labels of its text, as a probability: (n, K) → (n, K).
+
+    Encoders differ in how similar they find any two things, so without training no similarity tells that a label
+    applies. What does tell is the lead over the other labels, in standard deviations: it has to be larger the more
+    labels there are, as the best of many leads by chance. Each text is judged by itself, whatever its neighbours.
+    """
+    lead = scores - scores.mean(dim=1, keepdim=True)
+    spread = lead.square().mean(dim=1, keepdim=True).sqrt().clamp_min(1e-6)
+    return (STEEPNESS * (lead / spread - math.sqrt(math.log(scores.shape[1])))).sigmoid()
 
 
 def join_phrases(scores: torch.Tensor, present: torch.Tensor, join: PhraseJoin) -> torch.Tensor:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from maskmatch.data import Examples
+
 SEVERAL = (list, set, frozenset, np.ndarray)
 """What holds several labels of one text; a tuple does only where texts are known to have several."""
 
@@ -47,9 +49,22 @@ def plain_labels(labels: Iterable[Any], multi_label: bool) -> list[Any]:
     return plain
 
 
+def row_labels(examples: Examples, known: LabelSet | None, multi_label: bool) -> list[Any]:
+    """The labels of rows as the classifier's own ids, one a row, or a list a row.
+
+    One file writes the label 3 as the text "3", another as the number, a dataset may have a name for it: whichever of
+    these the classifier knows is meant.
+    """
+    assert examples.labels is not None
+    rows = plain_labels(by_name(examples.labels, examples.label_names, known), multi_label)
+    if known is None:
+        return rows
+    return [[known.own(id_) for id_ in row] if multi_label else known.own(row) for row in rows]
+
+
 def by_name(labels: Sequence[Any], names: Mapping[Any, str] | None, known: LabelSet | None) -> list[Any]:
     """Numbers that a dataset has names for, by these names where the classifier's labels are the names."""
-    if not names or known is None or any(number in known for number in names):
+    if not names or known is None or any(known.own(number) in known for number in names):
         return list(labels)
     return [
         [names.get(part, part) for part in label] if isinstance(label, SEVERAL) else names.get(label, label)
@@ -80,7 +95,8 @@ def check_trainable(rows: Sequence[Any], labels: LabelSet | None, multi_label: b
         shown = ", ".join(f"{id_!r} ({counts[id_]} rows)" for id_ in unknown[:3])
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise MaskMatchError(
-            f"The training data has labels that the classifier does not: {shown}{more}; add them with add_labels."
+            f"The training data has labels that the classifier does not have: {shown}{more}; add them to its "
+            "labels, or leave these rows out."
         )
 
 

@@ -8,6 +8,8 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.prompts import Prompt
 from maskmatch.prompts.template import RESERVED
 
+LABEL_PARAPHRASES = ("{label} means {mask}.", "The label {label} stands for {mask}.", "{mask}: {label}")
+
 
 @dataclass(frozen=True)
 class Task:
@@ -24,6 +26,8 @@ class Task:
         fields: The fields that a text has. A plain string will do where the prompt names a single one.
         prompt: The input prompt; it names fields and holds at least one mask.
         label_prompt: The label prompt; it names ``{label}`` and holds at least one mask.
+        paraphrases: Other input prompts that mean the same: to align with, or to see how much hangs on the wording.
+        label_paraphrases: Other label prompts.
     """
 
     name: str
@@ -31,16 +35,25 @@ class Task:
     fields: tuple[str, ...] = ("text",)
     prompt: str = "{text} It is about {mask}."
     label_prompt: str = "{label} is {mask}."
+    paraphrases: tuple[str, ...] = ()
+    label_paraphrases: tuple[str, ...] = (
+        "{label} means {mask}.",
+        "The label {label} stands for {mask}.",
+        "{mask}: {label}",
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", tuple(self.fields))
+        for name in ("fields", "paraphrases", "label_paraphrases"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.fields:
             raise MaskMatchError(f"The task {self.name!r} has no fields; a text needs at least one.")
         for name in RESERVED:
             if name in self.fields:
                 raise MaskMatchError(f"The task {self.name!r} has a field {name!r}; {{{name}}} stands for a token.")
-        Prompt(self.prompt, self.fields)
-        Prompt(self.label_prompt, ("label",), required=("label",))
+        for prompt in (self.prompt, *self.paraphrases):
+            Prompt(prompt, self.fields)
+        for prompt in (self.label_prompt, *self.label_paraphrases):
+            Prompt(prompt, ("label",), required=("label",))
 
     @property
     def bare_prompt(self) -> str:
@@ -51,46 +64,104 @@ class Task:
 TASKS = {
     task.name: task
     for task in (
-        Task("topic", "what a text is about"),
-        Task("intent", "what the writer wants", prompt="{text} This is about {mask}."),
-        Task("sentiment", "how the writer feels about it", prompt="{text} It was {mask}."),
-        Task("emotion", "the emotion that a text expresses", prompt="{text} The writer feels {mask}."),
-        Task("question", "what kind of answer a question asks for", prompt="{text} The answer is a {mask}."),
+        Task(
+            "topic",
+            "what a text is about",
+            paraphrases=("{text} The topic is {mask}.", "{text} It deals with {mask}.", "Topic: {mask}. {text}"),
+        ),
+        Task(
+            "intent",
+            "what the writer wants",
+            prompt="{text} This is about {mask}.",
+            paraphrases=("{text} The request: {mask}.", "{text} The writer wants {mask}.", "About {mask}: {text}"),
+        ),
+        Task(
+            "sentiment",
+            "how the writer feels about it",
+            prompt="{text} It was {mask}.",
+            paraphrases=("{text} The verdict is {mask}.", "{text} All in all, {mask}.", "It was {mask}. {text}"),
+        ),
+        Task(
+            "emotion",
+            "the emotion that a text expresses",
+            prompt="{text} The writer feels {mask}.",
+            paraphrases=("{text} I feel {mask}.", "{text} The feeling is {mask}.", "Feeling {mask}: {text}"),
+        ),
+        Task(
+            "question",
+            "what kind of answer a question asks for",
+            prompt="{text} The answer is a {mask}.",
+            paraphrases=(
+                "{text} It asks for {mask}.",
+                "{text} What is wanted is a {mask}.",
+                "Kind of answer: {mask}. {text}",
+            ),
+        ),
         Task(
             "nli",
             "whether the first text entails the second",
             fields=("text", "text_b"),
             prompt='"{text}" and "{text_b}": the second is {mask}.',
+            paraphrases=(
+                '"{text}" Is it so that "{text_b}"? {mask}.',
+                "{text} {mask}, {text_b}",
+                'Given "{text}", "{text_b}" is {mask}.',
+            ),
         ),
         Task(
             "paraphrase",
             "whether two texts say the same",
             fields=("text", "text_b"),
             prompt='"{text}" and "{text_b}" are {mask}.',
+            paraphrases=(
+                "{text} {sep} {text_b} They are {mask}.",
+                'The two are {mask}: "{text}" and "{text_b}"',
+                '"{text}" compared with "{text_b}": {mask}.',
+            ),
         ),
         Task(
             "word-in-context",
             "whether a word means the same in two texts",
             fields=("text", "text_b", "entity"),
             prompt='"{text}" and "{text_b}": the word "{entity}" has a {mask}.',
+            paraphrases=(
+                "{entity}: {text} {sep} {text_b} The sense is {mask}.",
+                '"{text}" and "{text_b}": the meaning of {entity} is {mask}.',
+                'For "{entity}" it is a {mask}: "{text}" and "{text_b}"',
+            ),
         ),
         Task(
             "relation",
             "how two marked things are related",
             fields=("text", "head", "tail"),
             prompt="{text} {head} {mask} {tail}.",
+            paraphrases=(
+                "{text} The relation between {head} and {tail} is {mask}.",
+                "{head} {mask} {tail}: {text}",
+                "{text} {tail} is to {head}: {mask}.",
+            ),
         ),
         Task(
             "entity-typing",
             "what kind of thing a marked mention is",
             fields=("text", "entity"),
             prompt="{text} {entity} is a {mask}.",
+            paraphrases=(
+                "{text} Here, {entity} is a kind of {mask}.",
+                "{entity} is a {mask}. {text}",
+                "{text} The type of {entity}: {mask}.",
+            ),
         ),
         Task(
             "stance",
             "where a text stands towards a target",
             fields=("text", "text_b"),
             prompt="{text} The attitude towards {text_b} is {mask}.",
+            paraphrases=(
+                "{text} On {text_b}, the writer is {mask}.",
+                "{text_b}: {mask}. {text}",
+                "{text} As to {text_b}, this is {mask}.",
+            ),
         ),
     )
 }

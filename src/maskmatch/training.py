@@ -7,7 +7,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from maskmatch.encoder import TokenBatch
     from maskmatch.label_vectors import LabelLayout
     from maskmatch.model import MatchingModel
     from maskmatch.prompts import TokenizedPrompts
@@ -42,7 +43,7 @@ EVALUATIONS = 10
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Everything a run needs, tokenised once."""
+    """Texts with their labels, tokenised once. A batch of it pools texts and label prompts."""
 
     texts: TokenizedPrompts
     targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
@@ -53,10 +54,66 @@ class TrainingData:
     """The label texts' token ids, where labels are words of the embedding table."""
     pad_id: int
 
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def labels(self) -> int:
+        """The number of labels."""
+        return len(self.layout.table)
+
+    @property
+    def cut(self) -> int:
+        """How many texts are longer than the model reads."""
+        return int(self.texts.cut.sum())
+
+    def batch(self, rows: Sequence[int]) -> dict[str, Any]:
+        """Texts and label prompts together, in groups of like length, so that little is padded."""
+        pooled = self.texts.select(rows)
+        if self.label_prompts is not None:
+            pooled = pooled.followed_by(self.label_prompts)
+        return {
+            "groups": length_batches(pooled, self.pad_id),
+            "texts": len(rows),
+            "targets": torch.from_numpy(self.targets[list(rows)]),
+            "layout": self.layout,
+            "words": self.label_words,
+        }
+
+    def digest(self) -> str:
+        """What tells these data from others."""
+        prompts = [*self.texts.input_ids, *(self.label_prompts.input_ids if self.label_prompts else ())]
+        return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
+
+
+class BatchSource(Protocol):
+    """What the loop trains on: rows by their numbers, made into batches for :meth:`MatchingModel.forward`."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def labels(self) -> int:
+        """The number of labels."""
+
+    @property
+    def cut(self) -> int:
+        """How many texts are longer than the model reads."""
+
+    def batch(self, rows: Sequence[int]) -> dict[str, Any]:
+        """A batch of some rows."""
+
+    def digest(self) -> str:
+        """What tells these data from others."""
+
+
+def length_batches(prompts: TokenizedPrompts, pad_id: int) -> list[TokenBatch]:
+    """Prompts as padded batches of like length; within a batch rows ascend."""
+    return [pad(prompts, np.sort(group), pad_id) for group in length_groups(prompts.lengths)]
+
 
 def train(
     model: MatchingModel,
-    data: TrainingData,
+    data: BatchSource,
     config: TrainingConfig,
     evaluate: Callable[[], dict[str, float]] | None = None,
     callbacks: Sequence[TrainerCallback] = (),
@@ -77,14 +134,14 @@ def train(
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
         on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
         has_dev = evaluate is not None
-        arguments = _arguments(config, len(data.texts), has_dev=has_dev, on_cpu=on_cpu, scratch=scratch)
-        rows = _RowNumbers(len(data.texts))
+        arguments = _arguments(config, len(data), has_dev=has_dev, on_cpu=on_cpu, scratch=scratch)
+        rows = _RowNumbers(len(data))
         trainer = MatchTrainer(
             model=model,
             args=arguments,
             train_dataset=rows,
             eval_dataset=None if evaluate is None else rows,  # asked for, but never read: see evaluate below
-            data_collator=PooledBatches(data),
+            data_collator=data.batch,
             callbacks=[*callbacks, TrainingProgress()],
             head_rate=config.head_rate,
             evaluate_on_dev=evaluate,
@@ -100,42 +157,21 @@ def train(
             model.eval()  # also when training was interrupted
         seconds = time.perf_counter() - started
     return TrainingSummary(
-        texts=len(data.texts),
-        labels=len(data.layout.table),
+        texts=len(data),
+        labels=data.labels,
         steps=trainer.state.global_step,
         epochs=round(float(trainer.state.epoch or 0), 2),
         seconds=round(seconds, 2),
         loss=float(result.training_loss),
-        cut=int(data.texts.cut.sum()),
+        cut=data.cut,
         dev=evaluate() if evaluate is not None else None,
         config={
-            "epochs": config.epochs_for(len(data.texts)),
+            "epochs": config.epochs_for(len(data)),
             "learning_rate": config.learning_rate,
             "batch_size": config.batch_size,
             "seed": config.seed,
         },
     )
-
-
-class PooledBatches:
-    """Makes batches: texts and label prompts together, in groups of like length, so that little is padded."""
-
-    def __init__(self, data: TrainingData) -> None:
-        self.data = data
-        self._targets = torch.from_numpy(data.targets)
-
-    def __call__(self, rows: Sequence[int]) -> dict[str, Any]:
-        """A batch for :meth:`MatchingModel.forward`."""
-        pooled = self.data.texts.select(rows)
-        if self.data.label_prompts is not None:
-            pooled = pooled.followed_by(self.data.label_prompts)
-        return {
-            "targets": self._targets[list(rows)],
-            "groups": [pad(pooled, np.sort(group), self.data.pad_id) for group in length_groups(pooled.lengths)],
-            "texts": len(rows),
-            "layout": self.data.layout,
-            "words": self.data.label_words,
-        }
 
 
 class MatchTrainer(Trainer):
@@ -229,9 +265,24 @@ class _RowNumbers(Dataset[int]):
         return row
 
 
+def _steps(config: TrainingConfig, texts: int) -> int:
+    """How many steps a run takes, whatever further arguments decide on it."""
+    given = config.arguments
+    try:
+        if given.get("max_steps", -1) > 0:
+            return int(given["max_steps"])
+        batch_size: int = given.get("per_device_train_batch_size", config.batch_size)
+        batches_a_step: int = given.get("gradient_accumulation_steps", 1)
+        steps_an_epoch = math.ceil(math.ceil(texts / batch_size) / batches_a_step)
+        epochs: float = given.get("num_train_epochs", config.epochs_for(texts))
+        return math.ceil(steps_an_epoch * epochs)
+    except (TypeError, ZeroDivisionError) as error:
+        raise MaskMatchError(f"The training arguments do not fit: {error}") from error
+
+
 def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: bool, scratch: str) -> TrainingArguments:
     epochs = config.epochs_for(texts)
-    steps = math.ceil(math.ceil(texts / config.batch_size) * epochs)
+    steps = _steps(config, texts)
     look = max(1, math.ceil(steps / EVALUATIONS))
     keeps = has_dev or config.checkpoints is not None
     defaults: dict[str, Any] = {
@@ -266,12 +317,11 @@ def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: boo
         raise MaskMatchError(f"The training arguments do not fit: {error}") from error
 
 
-def _run(data: TrainingData, config: TrainingConfig) -> dict[str, object]:
+def _run(data: BatchSource, config: TrainingConfig) -> dict[str, object]:
     """What tells a run from others: a digest of what it learns from, and its settings."""
-    prompts = [*data.texts.input_ids, *(data.label_prompts.input_ids if data.label_prompts else ())]
     return {
-        "data": digest(*(ids.tobytes() for ids in prompts), data.targets.tobytes(), repr(data.label_words).encode()),
-        "epochs": config.epochs_for(len(data.texts)),
+        "data": data.digest(),
+        "epochs": config.epochs_for(len(data)),
         "learning_rate": config.learning_rate,
         "batch_size": config.batch_size,
         "seed": config.seed,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import platform
+import re
 import shutil
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +17,8 @@ from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+A_DAY = 24 * 60 * 60
 
 
 @contextmanager
@@ -28,7 +34,8 @@ def whole_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
     try:
         recover(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".writing", dir=folder.parent))
+        _remove_left_over(folder)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=f".{_writer()}.writing", dir=folder.parent))
     except OSError as error:
         raise MaskMatchError(f"{folder} cannot be written: {error.strerror}.") from error
     try:
@@ -57,6 +64,37 @@ def recover(folder: Path) -> None:
     previous = _previous(folder)
     if not folder.exists() and previous.is_dir():
         previous.rename(folder)
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Remove the scratch folders of earlier saves that were killed; one that may still be written is left alone."""
+    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*.writing"):
+        host, _, process = path.name.split(".")[-2].rpartition("-")
+        if host == _writer().rpartition("-")[0] and process.isdecimal():
+            left_over = not _runs(int(process))
+        else:  # another machine's, which alone could tell whether its writer still runs
+            left_over = time.time() - path.stat().st_mtime > A_DAY
+        if left_over:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _writer() -> str:
+    """This process, in the name of its scratch folders."""
+    host = re.sub(r"[^\w-]+", "_", platform.node())
+    return f"{host}-{os.getpid()}"
+
+
+def _runs(process: int) -> bool:
+    """Whether a process of this machine is there; where that cannot be asked safely, it is taken to be."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)  # sends nothing
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 def _carry_over(source: Path, target: Path) -> None:

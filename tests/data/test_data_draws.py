@@ -157,3 +157,12 @@ class TestBoth:
     def test_seeds_that_are_no_numbers(self, seed: Any) -> None:
         with pytest.raises(MaskMatchError, match="seed"):
             draw_shots(["a"], 1, seed)
+
+
+def test_rows_without_a_label_are_drawn_like_those_of_a_label() -> None:
+    labels: list[Any] = [["a"], [], ["b"], [], ["a", "b"], []]
+    drawn = draw_shots(labels, shots=1, seed=0)
+    assert sum(not labels[row] for row in drawn) == 1
+    assert draw_fraction(labels, 1.0, seed=0) == list(range(6))
+    with pytest.raises(MaskMatchError, match="no labels to draw"):
+        draw_shots([[], []], shots=1, seed=0)

@@ -165,7 +165,6 @@ class TestTexts:
             ({"text": "one", "label": None}, "the label is missing"),
             ({"text": "one", "label": float("nan")}, "the label is missing"),
             ({"text": "one"}, "the label is missing"),
-            ({"text": "one", "label": []}, "the label is an empty list"),
             ({"text": "one", "label": ["a", " "]}, "the label is blank"),
             ({"text": "one", "label": ["a", None]}, "the label is missing"),
             ({"text": "one", "label": {"a": 1}}, "the label is of type dict"),
@@ -317,3 +316,10 @@ def test_row_numbers_count_skipped_rows_too(tmp_path: Path) -> None:
     assert load_examples(path, skip_bad_rows=True).row_numbers == [0, 2, 4]
     chunks = list(iter_examples(path, skip_bad_rows=True, chunk_size=2))
     assert [chunk.row_numbers for chunk in chunks] == [[0], [2], [4]]
+
+
+def test_an_empty_list_says_that_no_label_applies(tmp_path: Path) -> None:
+    rows = [{"text": "one", "label": ["a", "b"]}, {"text": "two", "label": []}]
+    assert load_examples(rows).labels == [["a", "b"], []]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert load_examples(tmp_path / "rows.jsonl").labels == [["a", "b"], []]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -259,3 +260,22 @@ def test_shortening() -> None:
     assert shorten("漢字漢字", 7) == "漢字..."
     assert shorten_name("balance not updated", 12) == "balanc...ted"
     assert wrap("one two three", 7, indent="  ") == ["one two", "  three"]
+
+
+def test_model_data_and_date_are_told_everywhere() -> None:
+    texts, labels = ["one", "two"], ["a", "b"]
+    report = evaluate_predictions(texts, labels, labels, labels=labels, model="my <model>", data="toy & test")
+    assert report.date == date.today().isoformat()
+    assert {name: report.to_dict()[name] for name in ("model", "data", "date")} == {
+        "model": "my <model>",
+        "data": "toy & test",
+        "date": report.date,
+    }
+    for words in ("my <model>", "toy & test", report.date):
+        assert words in str(report)
+    for words in ("Model: my &lt;model&gt;", "Data: toy &amp; test", f"Date: {report.date}"):
+        assert words in report.to_html()
+    nameless = evaluate_predictions(texts, labels, labels, labels=labels)
+    assert "Model:" not in nameless.to_html()
+    assert (nameless.model, nameless.data) == (None, None)
+    assert report.headline()["data"] == "toy & test"

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from maskmatch import __version__
+from maskmatch.cli.align import align
 from maskmatch.cli.classify import classify
 from maskmatch.cli.demo import demo
 from maskmatch.cli.evaluate import evaluate
@@ -31,6 +32,7 @@ app.command()(classify)
 app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(align)
 app.add_typer(labels_app, name="labels")
 app.command()(tasks)
 

@@ -21,6 +21,9 @@ def classify(
     method: options.MethodName = None,
     model: options.ModelName = None,
     max_length: options.MaxLength = None,
+    multi_label: options.MultiLabel = None,
+    threshold: options.Threshold = None,
+    device: options.Device = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 64,
     text_field: options.TextField = None,
@@ -49,6 +52,9 @@ def classify(
         label_prompt=label_prompt,
         method=method,
         max_length=max_length,
+        multi_label=multi_label,
+        threshold=threshold,
+        device=device,
     )
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
     print_predictions(matcher, chunks, top_k, batch_size)

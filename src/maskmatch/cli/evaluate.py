@@ -18,6 +18,8 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt."),
     ] = None,
+    threshold: options.Threshold = None,
+    device: options.Device = None,
     batch_size: options.BatchSize = 64,
     text_field: options.TextField = None,
     label_field: options.LabelField = None,
@@ -38,9 +40,9 @@ def evaluate(
         format=format,
         skip_bad_rows=skip_bad_rows,
     )
-    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder))
+    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
     rows = options.load_rows(test, matcher.config.prompt.fields, reading)
-    report = matcher.evaluate(rows.texts, options.as_label_ids(rows.labels or [], matcher), batch_size=batch_size)
+    report = matcher.evaluate(rows.texts, rows.labels, data=test, batch_size=batch_size)
     if output is not None:
         report.save(output)
         options.tell(f"report saved in {output}")

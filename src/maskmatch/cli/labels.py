@@ -9,8 +9,11 @@ import typer
 
 from maskmatch.cli import options
 from maskmatch.errors import MaskMatchError
+from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from maskmatch.classifier import MaskMatcher
 
 labels_app = typer.Typer(help="Look at and edit the labels of a saved classifier.", no_args_is_help=True)
@@ -50,9 +53,9 @@ def rename(
     new: Annotated[str, typer.Argument(help="Its new name.")],
     json: options.AsJson = False,
 ) -> None:
-    """Give a label another name."""
+    """Give a label another name; a label that is a number or a code keeps it, and only reads otherwise."""
     matcher = _load_to_edit(folder)
-    matcher.rename_label(options.as_label_ids([old], matcher)[0], new)
+    matcher.rename_label(_own(matcher, old), new)
     matcher.save_pretrained(folder)
     _print(matcher, json)
 
@@ -65,12 +68,19 @@ def remove(
 ) -> None:
     """Take labels away."""
     matcher = _load_to_edit(folder)
-    matcher.remove_labels(options.as_label_ids(names, matcher))
+    matcher.remove_labels([_own(matcher, name) for name in names])
     matcher.save_pretrained(folder)
     _print(matcher, json)
 
 
+def _own(matcher: MaskMatcher, label: str) -> Hashable:
+    """A label as the classifier has it: it may be a number."""
+    assert matcher.labels is not None
+    return matcher.labels.own(label)
+
+
 def _load_to_edit(folder: str) -> MaskMatcher:
+    recover(Path(folder))
     if not Path(folder).is_dir():
         raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
     return _load(folder)

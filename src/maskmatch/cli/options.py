@@ -15,7 +15,6 @@ from maskmatch.errors import MaskMatchError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from maskmatch.classifier import MaskMatcher
     from maskmatch.data import Examples
 
 
@@ -45,6 +44,14 @@ InputPrompt = Annotated[str | None, typer.Option("--prompt", help="An input prom
 LabelPrompt = Annotated[str | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'")]
 ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
 MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
+Device = Annotated[str | None, typer.Option(help="Where to compute, e.g. cpu or cuda:1; a GPU if there is one.")]
+MultiLabel = Annotated[
+    bool | None, typer.Option("--multi-label", help="A text may have several labels, or none.", show_default=False)
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="With several labels a text: from which probability on one applies.", min=0.0, max=1.0),
+]
 BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
 TextField = Annotated[str | None, typer.Option(help="The column of the text.", rich_help_panel=READING)]
@@ -102,18 +109,32 @@ def text_chunks(
     file: str | None, text: list[str] | None, fields: tuple[str, ...], reading: dict[str, Any]
 ) -> Iterator[Examples]:
     """The texts to classify, a chunk at a time: from --text, a file, or standard input."""
-    from maskmatch.data import Examples, iter_examples
+    from maskmatch.data import iter_examples
 
     if file is not None and text:
         raise typer.BadParameter("give texts with --text or in a file, not both.", param_hint="FILE")
     if text:
-        yield Examples(list(text))
+        yield _given_texts(text, reading["skip_bad_rows"])
         return
     if file is None and sys.stdin.isatty():
         raise typer.BadParameter("give a file, - for standard input, or --text.", param_hint="FILE")
     for chunk in iter_examples(file or "-", fields, want_label=False, chunk_size=2048, **reading):
         tell_skipped(chunk.skipped, file or "standard input")
         yield chunk
+
+
+def _given_texts(texts: list[str], skip_bad_rows: bool) -> Examples:
+    """The texts of --text; blank ones are treated like blank rows of a file."""
+    from maskmatch.data import Examples
+
+    blank = [f"--text number {number}: the text is blank" for number, text in enumerate(texts, 1) if not text.strip()]
+    if blank and not skip_bad_rows:
+        raise MaskMatchError(f"{blank[0]}; give some words, or leave it out with --skip-bad-rows.")
+    if len(blank) == len(texts):
+        raise MaskMatchError(f"No text is left, as {blank[0]}; give some words.")
+    tell_skipped(blank, "--text")
+    rows = [row for row, text in enumerate(texts) if text.strip()]
+    return Examples([texts[row] for row in rows], row_numbers=rows)
 
 
 def tell_skipped(skipped: list[str], source: str) -> None:
@@ -142,19 +163,6 @@ def saved_classifier(folder: str) -> Path | str:
     if not is_saved(path) and path.exists():
         raise MaskMatchError(f"{folder} holds no saved classifier (maskmatch.json is missing).")
     return folder
-
-
-def as_label_ids(labels: list[Any], matcher: MaskMatcher) -> list[Any]:
-    """Labels as the classifier's own ids: one file writes the label 3 as "3", another as the number."""
-    known = matcher.labels or ()
-    spelled = {str(id_): id_ for id_ in known}
-
-    def own(label: Any) -> Any:
-        if isinstance(label, list):
-            return [own(each) for each in label]
-        return label if label in known else spelled.get(str(label), label)
-
-    return [own(label) for label in labels]
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

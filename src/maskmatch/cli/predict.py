@@ -20,6 +20,8 @@ def predict(
     folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
     file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
+    threshold: options.Threshold = None,
+    device: options.Device = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 64,
     text_field: options.TextField = None,
@@ -29,7 +31,7 @@ def predict(
     skip_bad_rows: options.SkipBadRows = False,
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
-    """Classify texts; prints one JSON object a line: label, probability, top_k."""
+    """Classify texts; prints one JSON object a line: label, probability, top_k (or labels, if there may be several)."""
     from maskmatch import MaskMatcher
 
     reading = options.reading_options(
@@ -39,7 +41,7 @@ def predict(
         format=format,
         skip_bad_rows=skip_bad_rows,
     )
-    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder))
+    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
     print_predictions(matcher, chunks, top_k, batch_size)
 

@@ -33,6 +33,9 @@ def train(
     labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
     similarity: Annotated[str | None, typer.Option(help="cosine or dot.")] = None,
     max_length: options.MaxLength = None,
+    multi_label: options.MultiLabel = None,
+    threshold: options.Threshold = None,
+    device: options.Device = None,
     epochs: Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=RUN)] = None,
     learning_rate: Annotated[float, typer.Option(help="The peak rate.", rich_help_panel=RUN)] = 2e-4,
     batch_size: Annotated[int, typer.Option(help="Texts a step.", min=1, rich_help_panel=RUN)] = 32,
@@ -56,6 +59,8 @@ def train(
     """Train a classifier and save it."""
     if shots is not None and fraction is not None:
         raise typer.BadParameter("give --shots or --fraction, not both.", param_hint="--fraction")
+    if threshold is not None and dev is not None:
+        raise typer.BadParameter("the dev data decides on the threshold; give one of them.", param_hint="--threshold")
     reading = options.reading_options(
         text_field=text_field,
         label_field=label_field,
@@ -89,6 +94,9 @@ def train(
         method=method,
         similarity=similarity,  # type: ignore[arg-type]  # checked there
         max_length=max_length,
+        multi_label=multi_label,
+        threshold=threshold,
+        device=device,
     )
     fields = matcher.config.prompt.fields
     rows = _drawn(options.load_rows(train, fields, reading), shots, fraction, seed)

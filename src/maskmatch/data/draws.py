@@ -19,6 +19,9 @@ from maskmatch.errors import MaskMatchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
 
+_NO_LABEL: tuple[()] = ()
+"""What stands for the label of rows that have none; no label can be called so."""
+
 
 def draw_shots(labels: Iterable[Any], shots: int, seed: int) -> list[int]:
     """Draw `shots` rows for each label, or all rows of a label that has fewer.
@@ -86,7 +89,7 @@ def _draw(labels: Iterable[Any], seed: int, *, time: Callable[[int, int], float]
     for row, row_labels in enumerate(labels_of_rows):
         for label in row_labels:
             rows_of_label.setdefault(label, []).append(row)
-    if not rows_of_label:
+    if rows_of_label.keys() <= {_NO_LABEL}:
         raise MaskMatchError("There are no labels to draw rows for; give at least one row with a label.")
 
     waiting = {label: iter(_shuffled(rows, seed_number, label)) for label, rows in rows_of_label.items()}
@@ -130,12 +133,15 @@ def _shuffled(rows: list[int], seed: int, label: Hashable) -> list[int]:
 
 
 def _labels_of_row(label: Any) -> list[Hashable]:
-    """Return the different labels of a row: one, or those of a list, an array or a set."""
+    """Return the different labels of a row: one, or those of a list, an array or a set.
+
+    Rows to which no label applies are drawn as if that were a label of its own.
+    """
     if not isinstance(label, str) and callable(getattr(label, "tolist", None)):
         label = label.tolist()  # an array or a scalar of numpy, which need not be imported to be asked
     several = label if isinstance(label, (list, set)) else [label]
     try:
-        return list(dict.fromkeys(several))
+        return list(dict.fromkeys(several)) or [_NO_LABEL]
     except TypeError as error:
         raise MaskMatchError(
             f"A label is or holds a value that cannot be compared ({error}); give names or numbers."

@@ -222,4 +222,7 @@ def _bad_rows(reasons: Sequence[str], *, none_left: bool = False) -> str:
     rows, them = ("1 row", "it") if len(reasons) == 1 else (f"{len(reasons)} rows", "them")
     if none_left:
         return f"No row is left, as {rows} cannot be used ({listed})."
-    return f"{rows} cannot be used ({listed}); mend {them}, or leave {them} out with --skip-bad-rows."
+    return (
+        f"{rows} cannot be used ({listed}); mend {them}, or leave {them} out with --skip-bad-rows "
+        "(skip_bad_rows=True in Python)."
+    )

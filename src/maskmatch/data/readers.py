@@ -80,7 +80,7 @@ def _format_of(source: Source, named: str | None) -> str | None:
         suffixes = _listed([f".{known}" for known in _READERS])
         raise MaskMatchError(
             f"{path} does not show its format; let its name end in {suffixes} (.gz may follow), or name the "
-            "format with --format."
+            "format with --format (format= in Python)."
         )
     return None
 

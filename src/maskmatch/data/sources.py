@@ -183,7 +183,7 @@ def _checked_lines(lines: Iterable[str], name: str, encoding: str) -> Iterator[s
             if "\0" in line:
                 raise MaskMatchError(
                     f"{name}, line {number} holds a NUL byte; save it as plain text, or name the encoding it "
-                    "was written in, for example --encoding utf-16."
+                    "was written in, for example --encoding utf-16 (encoding= in Python)."
                 )
             yield line.removeprefix("\ufeff") if number == 1 else line
     except UnicodeError as error:
@@ -208,7 +208,7 @@ def _wrong_encoding(encoding: str) -> str:
     example = "utf-8" if encoding.lower().replace("_", "-") in {"latin-1", "iso-8859-1"} else "latin-1"
     return (
         f"not valid {encoding.removesuffix('-sig').upper()}; name the encoding it was written in, "
-        f"for example --encoding {example}."
+        f"for example --encoding {example} (encoding= in Python)."
     )
 
 

@@ -62,13 +62,11 @@ def text_of(value: Any, field: str) -> str:
 
 
 def label_of(value: Any, label_names: Mapping[Any, str] | None) -> Any:
-    """Return a cell as a label, or as a list of labels, each of them there."""
+    """Return a cell as a label, or as a list of labels, each of them there; an empty list says that none applies."""
     label = plain(value)
     if not isinstance(label, list):
         _check_label(label, label_names)
         return label
-    if not label:
-        raise UnusableCellError("the label is an empty list")
     for item in label:
         _check_label(item, label_names)
     return label

@@ -82,7 +82,7 @@ def run_demo(folder: Path, seed: int = 0, say: Callable[[str], Any] = print) -> 
 
     say(f"2. Training on {len(train)} questions, {len(train) // len(names)} an intent …")
     matcher.fit(train.texts, train.labels, seed=seed)
-    report = matcher.evaluate(test.texts, test.labels)
+    report = matcher.evaluate(test.texts, test.labels, data="the demo's test questions")
     assert matcher.training_ is not None
     say(f"   After {matcher.training_.seconds:.0f} s of training: {report.accuracy:.0%} are right.")
     question = test.texts[0]

@@ -31,6 +31,7 @@ def report_page(report: EvaluationReport) -> str:
     body = [
         "<header><h1>Evaluation report</h1>",
         f'<div class="quiet">{counted(report.rows, "text")}, {counted(known, "label")}, {kind}</div>',
+        _origin(report),
         "</header>",
         _tiles(report),
         _notes(report),
@@ -47,6 +48,13 @@ def report_page(report: EvaluationReport) -> str:
         + "\n".join(part for part in body if part)
         + "\n</body>\n</html>\n"
     )
+
+
+def _origin(report: EvaluationReport) -> str:
+    """Which model was measured, on what, and when."""
+    parts = [("Model", report.model), ("Data", report.data), ("Date", report.date)]
+    told = "; ".join(f"{name}: {escape(shorten(value, 200))}" for name, value in parts if value)
+    return f'<div class="quiet">{told}</div>' if told else ""
 
 
 def _tiles(report: EvaluationReport) -> str:

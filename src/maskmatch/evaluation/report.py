@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,9 @@ class EvaluationReport:
         cut: How many texts were shortened to fit the model.
         seconds: How long the predictions took; 0 where it was not measured.
         notes: What a reader should know before trusting the figures, in sentences.
+        model: What was evaluated, or None where it was not told.
+        data: What it was evaluated on, or None where it was not told.
+        date: The day, as in 2025-12-31.
     """
 
     rows: int
@@ -98,6 +102,9 @@ class EvaluationReport:
     cut: int
     seconds: float
     notes: tuple[str, ...]
+    model: str | None = None
+    data: str | None = None
+    date: str | None = None
 
     @property
     def texts_per_second(self) -> float | None:
@@ -112,6 +119,9 @@ class EvaluationReport:
     def to_dict(self) -> dict[str, Any]:
         """The whole report, ready for JSON; label ids of kinds that JSON does not have become strings."""
         return {
+            "model": self.model,
+            "data": self.data,
+            "date": self.date,
             "rows": self.rows,
             "accuracy": self.accuracy,
             "macro_f1": self.macro_f1,
@@ -136,6 +146,13 @@ class EvaluationReport:
             ],
             "reliability": [vars(each).copy() for each in self.reliability],
         }
+
+    def headline(self) -> dict[str, Any]:
+        """The figures that the model card tells, and what they were measured on."""
+        names = ("data", "date", "rows", "accuracy", "macro_f1", "micro_f1", "expected_calibration_error", "cut")
+        values = {name.replace("_", " "): getattr(self, name) for name in names}
+        rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in values.items()}
+        return {name: value for name, value in rounded.items() if value is not None}
 
     def to_html(self) -> str:
         """The report as one web page that needs no other file, no script and no network."""
@@ -176,6 +193,8 @@ def evaluate_predictions(
     threshold: float | None = None,
     cut: int = 0,
     seconds: float = 0.0,
+    model: str | None = None,
+    data: str | None = None,
 ) -> EvaluationReport:
     """Compare predictions with the truth.
 
@@ -190,6 +209,8 @@ def evaluate_predictions(
         threshold: The probability from which a label was given; for `multi_label`.
         cut: How many texts were shortened to fit the model.
         seconds: How long the predictions took.
+        model: What was evaluated, in a few words.
+        data: What it was evaluated on, in a few words.
 
     Example:
         >>> texts, labels = ["money back please", "my card is gone"], ["refund", "card lost"]
@@ -205,7 +226,7 @@ def evaluate_predictions(
         bins = decision_bins(true_rows, probabilities, confidence, known)
     else:
         bins = prediction_bins(true_rows, predicted_rows, confidence, probabilities)
-    run = _Run(multi_label, threshold if multi_label else None, cut, seconds)
+    run = _Run(multi_label, threshold if multi_label else None, cut, seconds, model, data, date.today().isoformat())
     return _compare(texts, true_rows, predicted_rows, known, run=run, bins=bins)
 
 
@@ -217,6 +238,9 @@ class _Run:
     threshold: float | None
     cut: int
     seconds: float
+    model: str | None
+    data: str | None
+    date: str
 
 
 def _compare(

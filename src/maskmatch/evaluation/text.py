@@ -39,7 +39,10 @@ def worst_first(scores: Sequence[LabelScore]) -> list[LabelScore]:
 
 def _headline(report: EvaluationReport) -> list[str]:
     known = len(report.per_label) - len(report.unseen)
-    lines = [f"Evaluation of {counted(report.rows, 'text')} with {counted(known, 'label')}", ""]
+    lines = [f"Evaluation of {counted(report.rows, 'text')} with {counted(known, 'label')}"]
+    origin = [("model", report.model), ("data", report.data), ("date", report.date)]
+    lines += [f"  {name:<6}{shorten(value, WIDTH - 8)}" for name, value in origin if value]
+    lines.append("")
     figures = [
         (
             "accuracy",

@@ -11,6 +11,7 @@ import numpy as np
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.prompts.fields import FieldText
+from maskmatch.prompts.long_texts import without_far_end
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from maskmatch.prompts.template import Part, Prompt
 
 SHORTEST_MAX_LENGTH = 8
+LONG_TEXT = 10_000
+"""Up to so many characters a text is tokenised whole: looking closer would take longer."""
+
+ROOM_FOR_EDGES = 32
+"""How many tokens more than the maximum are kept of a very long text: what happens at its edges cannot matter."""
 FieldTexts = Mapping[str, FieldText]
 
 
@@ -33,15 +39,18 @@ class TokenizedPrompts:
     def __len__(self) -> int:
         return len(self.input_ids)
 
-    def followed_by(self, other: TokenizedPrompts) -> TokenizedPrompts:
+    def followed_by(self, *others: TokenizedPrompts) -> TokenizedPrompts:
         """These prompts and others behind them; where the numbers of masks differ, -1 fills the places."""
-        masks = max(self.mask_positions.shape[1], other.mask_positions.shape[1])
+        parts = (self, *others)
+        masks = max(part.mask_positions.shape[1] for part in parts)
         positions = [
-            np.pad(part, ((0, 0), (0, masks - part.shape[1])), constant_values=-1)
-            for part in (self.mask_positions, other.mask_positions)
+            np.pad(part.mask_positions, ((0, 0), (0, masks - part.mask_positions.shape[1])), constant_values=-1)
+            for part in parts
         ]
         return TokenizedPrompts(
-            self.input_ids + other.input_ids, np.concatenate(positions), np.concatenate([self.cut, other.cut])
+            [ids for part in parts for ids in part.input_ids],
+            np.concatenate(positions),
+            np.concatenate([part.cut for part in parts]),
         )
 
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
@@ -115,6 +124,7 @@ class PromptTokenizer:
     def __call__(self, prompt: Prompt, rows: Sequence[FieldTexts]) -> TokenizedPrompts:
         """Tokenise a prompt once for each row of field texts."""
         segments = self._compile(prompt)
+        rows = [self._without_far_ends(row) for row in rows]
         columns = [
             [segment.ids] * len(rows) if isinstance(segment, _Fixed) else self._fill(segment, rows)
             for segment in segments
@@ -189,6 +199,16 @@ class PromptTokenizer:
                 f"{type(self.tokenizer).__name__} has no separator token; put in words instead."
             )
         return int(self.tokenizer.sep_token_id)
+
+    def _without_far_ends(self, row: FieldTexts) -> FieldTexts:
+        """A row whose very long texts have lost what is cut away anyway: to tokenise megabytes takes seconds."""
+        if all(len(value.text) <= LONG_TEXT for value in row.values()):
+            return row
+        tokens = self.max_length + ROOM_FOR_EDGES
+        return {name: without_far_end(value, tokens, self._count) for name, value in row.items()}
+
+    def _count(self, text: str) -> int:
+        return len(self._encode([text])[0])
 
     def _fill(self, segment: _Filled, rows: Sequence[FieldTexts]) -> list[list[int]]:
         return self._encode([segment.text(row) for row in rows])

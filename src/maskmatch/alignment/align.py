@@ -1,0 +1,189 @@
+"""An alignment from beginning to end: the frozen encoder's vectors, the training of an adapter, its folder."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn.functional import normalize
+
+from maskmatch.adapter import CONFIG_FILE, WEIGHTS_FILE, Adapter, attach, detach
+from maskmatch.alignment.batches import AlignmentData
+from maskmatch.alignment.card import alignment_card
+from maskmatch.alignment.config import AlignmentConfig
+from maskmatch.config import TrainingConfig
+from maskmatch.encoder import Encoder, encode_prompts, find_model
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet, readable
+from maskmatch.methods import METHODS
+from maskmatch.model import MatchingModel
+from maskmatch.prompts import Prompt, PromptTokenizer, field_texts
+from maskmatch.saving import is_saved
+from maskmatch.tasks import find_task
+from maskmatch.training import train
+from maskmatch.whole_folder import whole_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from maskmatch.config import TrainingSummary
+    from maskmatch.data.label_sets import LabelledTexts
+    from maskmatch.labels import LabelsLike
+
+MAX_LENGTH = 128
+"""Alignment reads at most this many tokens of a text: what it teaches does not hang on length."""
+LONGEST_PHRASE = 4
+CARD_FILE = "README.md"
+FILES = (CONFIG_FILE, WEIGHTS_FILE, CARD_FILE)
+"""What an aligned encoder's folder holds."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What an alignment has learned.
+
+    Attributes:
+        adapter: The change of the encoder.
+        encoder: The encoder with that change in its weights.
+        config: How it was made.
+        training: What the training run did.
+        sources: What it learned from, in words.
+    """
+
+    adapter: Adapter
+    encoder: Encoder
+    config: AlignmentConfig
+    training: TrainingSummary
+    sources: tuple[str, ...] = ()
+
+    def card(self) -> str:
+        """The model card."""
+        return alignment_card(self.adapter, self.config, self.training, self.sources)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the adapter with its model card, whole or not at all; ``from_pretrained`` takes the folder."""
+        with whole_folder(Path(folder).expanduser(), ours=FILES) as scratch:
+            self.adapter.save(scratch)
+            (scratch / CARD_FILE).write_text(self.card(), encoding="utf-8")
+
+
+def align(
+    texts: Sequence[str],
+    labels: LabelsLike | None = None,
+    *,
+    model: str | Path | None = None,
+    label_sets: Sequence[LabelledTexts] = (),
+    config: AlignmentConfig | None = None,
+    sources: Sequence[str] = (),
+    **options: Any,
+) -> Alignment:
+    """Teach an encoder to answer through its mask.
+
+    Args:
+        texts: Texts without labels, of the kind that will be classified.
+        labels: Label names of the kind that they will be classified by. None: phrases cut from the texts.
+        model: The encoder; None for the default, which is aligned in general already.
+        label_sets: Label sets with texts to learn from as well what label names mean.
+        config: How to align; single settings can be given as keywords instead.
+        sources: What it learns from, in words, for the model card.
+        **options: Settings of :class:`AlignmentConfig`.
+    """
+    config = replace(config or AlignmentConfig(), **options)
+    encoder, base = _load(model)
+    sets = [_readable(each) for each in label_sets]
+    texts, names = _material(texts, labels, sets, config)
+    tokenizer = PromptTokenizer(encoder.tokenizer, min(MAX_LENGTH, encoder.max_length(None)))
+    torch.manual_seed(config.seed)
+    method = METHODS["mask-matching"]
+    data = AlignmentData(
+        tokenizer,
+        texts=texts,
+        names=names,
+        sets=sets,
+        vectors=_frozen_vectors(encoder, tokenizer, [*texts, *names, *_single_texts(sets), *_all_names(sets)]),
+        config=config,
+        pad_id=encoder.pad_id,
+    )
+    attach(encoder.model, config.rank)
+    matching = MatchingModel(encoder.model, method, method.similarity, labels=1, multi_label=False)
+    try:
+        summary = train(matching, data, _training(config))
+    finally:
+        adapter = detach(encoder.model, base).halved()  # what is used is what a folder would hold
+    adapter.merge_into(encoder.model)
+    return Alignment(adapter, encoder, config, summary, tuple(sources))
+
+
+def _load(model: str | Path | None) -> tuple[Encoder, str]:
+    """The encoder, and by which name it is found again from anywhere."""
+    folder, source = find_model(model)
+    if is_saved(folder):
+        raise MaskMatchError(f"{source} is a trained classifier; align an encoder, and train it afterwards.")
+    is_folder = model is not None and folder == Path(model).expanduser()
+    return Encoder.load(folder, source), str(folder.resolve() if is_folder else model or source)
+
+
+def _training(config: AlignmentConfig) -> TrainingConfig:
+    return TrainingConfig(
+        epochs=1,
+        batch_size=1,
+        learning_rate=config.learning_rate,
+        weight_decay=0.0,
+        seed=config.seed,
+        checkpoints=config.checkpoints,
+        resume=config.resume,
+        arguments={"gradient_accumulation_steps": config.draws, "train_sampling_strategy": "sequential"},
+    )
+
+
+def _material(
+    texts: Sequence[str], labels: LabelsLike | None, sets: Sequence[LabelledTexts], config: AlignmentConfig
+) -> tuple[list[str], list[str]]:
+    """The texts and the names to learn from, without repetitions; no more texts than there are draws for."""
+    rng = random.Random(config.seed)
+    unique = list(dict.fromkeys(text for text in [*texts, *_single_texts(sets)] if text.strip()))
+    if len(unique) < 2:
+        raise MaskMatchError("There are fewer than two different texts to learn from.")
+    names = [] if labels is None else [text for label in LabelSet.of(labels).labels for text in label.texts]
+    names = list(dict.fromkeys([*names, *_all_names(sets)])) or _phrases(unique, rng)
+    most = config.steps * config.draws * config.texts
+    return rng.sample(unique, min(len(unique), most)), names
+
+
+def _phrases(texts: Sequence[str], rng: random.Random) -> list[str]:
+    """Phrases of a few words cut from texts, where there are no label names to learn from."""
+    phrases = []
+    for text in rng.sample(texts, min(len(texts), 2000)):
+        words = text.split()
+        count = rng.randint(1, LONGEST_PHRASE)
+        start = rng.randrange(max(1, len(words) - count + 1))
+        phrases.append(" ".join(words[start : start + count]).strip(".,;:!?\"'()"))
+    return list(dict.fromkeys(phrase for phrase in phrases if phrase))
+
+
+def _frozen_vectors(encoder: Encoder, tokenizer: PromptTokenizer, texts: Sequence[str]) -> dict[str, torch.Tensor]:
+    """The encoder's own mean-pooled vectors of bare texts and names, of length 1."""
+    texts = list(dict.fromkeys(texts))
+    method = METHODS["semantic-matching"]
+    model = MatchingModel(encoder.model, method, method.similarity, labels=1, multi_label=False).eval()
+    prompts = tokenizer(Prompt("{text}", masked=False), [field_texts(text, ("text",), 0) for text in texts])
+    read: Callable[[Any], torch.Tensor] = model.input_vectors
+    device = encoder.model.device
+    vectors = encode_prompts(prompts, read, pad_id=encoder.pad_id, device=device, doing="reading texts")
+    return dict(zip(texts, normalize(vectors.mean(dim=1), dim=-1).cpu(), strict=True))
+
+
+def _readable(labelled: LabelledTexts) -> LabelledTexts:
+    find_task(labelled.task)
+    return replace(labelled, names=tuple(tuple(map(readable, names)) for names in labelled.names))
+
+
+def _single_texts(sets: Sequence[LabelledTexts]) -> list[str]:
+    return [text for each in sets for texts in each.texts for text in texts if isinstance(text, str)]
+
+
+def _all_names(sets: Sequence[LabelledTexts]) -> list[str]:
+    return [name for each in sets for names in each.names for name in names]

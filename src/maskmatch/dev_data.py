@@ -1,0 +1,66 @@
+"""Dev data: the rows that the best weights, and with several labels a text the threshold, are chosen by."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from maskmatch.data import is_table
+from maskmatch.errors import MaskMatchError
+from maskmatch.evaluation import best_threshold, multi_label_micro_f1
+from maskmatch.inputs import take_examples
+from maskmatch.scorer import labels_above
+from maskmatch.targets import labels_in, row_labels, target_array
+
+if TYPE_CHECKING:
+    from maskmatch.labels import LabelSet
+    from maskmatch.scorer import Scorer
+
+logger = logging.getLogger("maskmatch")
+
+
+class DevData:
+    """Dev rows, checked and tokenised once; calling it measures the weights as they are.
+
+    Args:
+        dev: ``(texts, labels)``, or a table that holds both.
+        scorer: The classifier's scorer.
+        labels: The classifier's labels.
+    """
+
+    def __init__(self, dev: Any, scorer: Scorer, labels: LabelSet) -> None:
+        if not is_table(dev) and not (isinstance(dev, (tuple, list)) and len(dev) == 2):
+            raise MaskMatchError("dev is (texts, labels), or a data frame that holds both.")
+        texts, truth = (dev, None) if is_table(dev) else dev
+        self._scorer, self._labels = scorer, labels
+        try:
+            examples = take_examples(texts, truth, scorer.config.prompt.fields)
+            self._rows = row_labels(examples, labels, scorer.config.multi_label)
+            self.prompts = scorer.tokenize(examples.texts)
+        except MaskMatchError as error:
+            raise MaskMatchError(f"In the dev data: {error}") from None
+        known = [id_ in labels for id_ in labels_in(self._rows, scorer.config.multi_label)]
+        if not any(known):
+            raise MaskMatchError(
+                "None of the labels of the dev data are the classifier's; give dev rows with the labels of training."
+            )
+        if not all(known):
+            logger.warning("%d labels of the dev data are not the classifier's and count as wrong.", known.count(False))
+
+    def __call__(self) -> dict[str, float]:
+        """Figures of the weights as they are, with "score" as the one to go by."""
+        self._scorer.forget_labels()
+        if self._scorer.config.multi_label:
+            return self._threshold_figures()
+        best = self._scorer.best(self.prompts, self._labels, 1)
+        accuracy = sum(pairs[0][0] == row for pairs, row in zip(best, self._rows, strict=True)) / len(self._rows)
+        return {"score": accuracy, "accuracy": accuracy}
+
+    def _threshold_figures(self) -> dict[str, float]:
+        """The threshold that serves the rows best, and the micro-F1 that it gives."""
+        matrix = self._scorer.probability_matrix(self.prompts, self._labels)
+        threshold = best_threshold(target_array(self._rows, self._labels, multi_label=True), matrix)
+        micro = multi_label_micro_f1(self._rows, labels_above(torch.from_numpy(matrix), self._labels, threshold))
+        return {"score": micro, "micro_f1": micro, "threshold": threshold}

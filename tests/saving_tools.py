@@ -1,0 +1,43 @@
+"""What the tests of saved classifiers share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maskmatch import MaskMatchError
+
+Tiny = Callable[..., Path]
+
+SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4}
+OURS = {
+    "README.md",
+    "config.json",
+    "head.safetensors",
+    "labels.safetensors",
+    "maskmatch.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "tokenizer_config.json",
+}
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    with pytest.raises(MaskMatchError) as caught:
+        call(*arguments, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def edit_json(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
