@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup demo test lint bench adapter docs clean
 
 help:
 	@echo "make setup   install everything into .venv"
@@ -13,6 +13,7 @@ help:
 	@echo "make test    lint, types and tests"
 	@echo "make lint    lint and types only"
 	@echo "make bench   run the benchmarks again (MASKMATCH_DATA=folder of datasets)"
+	@echo "make adapter make the default encoder's adapter again (MASKMATCH_DATA=folder of datasets)"
 	@echo "make docs    write the pages of figures again from benchmarks/results"
 
 setup: $(VENV)/.ready
@@ -39,6 +40,9 @@ test: lint
 
 bench: setup
 	$(BIN)/python -m benchmarks.run
+
+adapter: setup
+	$(BIN)/python -m benchmarks.adapter
 
 docs: setup
 	$(BIN)/python -m benchmarks.write_docs

@@ -8,11 +8,12 @@ It learns from the project's corpus of label sets, and from the train splits of 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.common import load_split, parser
 from benchmarks.corpus import CORPUS
-from maskmatch import align
+from maskmatch import AlignmentConfig, align
 from maskmatch.data import LabelledTexts, load_label_sets
 from maskmatch.encoder import DEFAULT_ADAPTER, EMBEDDED_NAMES
 from maskmatch.tasks import TASKS
@@ -27,6 +28,9 @@ DATASETS = {
 }
 TEXTS_A_LABEL = 40
 SEED = 0
+RECIPE = AlignmentConfig(
+    steps=100, matching_steps=350, texts_a_draw=12, names_a_draw=20, anchor=3.0, learning_rate=1e-3, rank=16, seed=SEED
+)
 
 
 def main() -> None:
@@ -41,11 +45,7 @@ def main() -> None:
         [],
         model=EMBEDDED_NAMES[-1],
         label_sets=sets,
-        seed=SEED,
-        steps=100,
-        matching_steps=700,
-        checkpoints=options.checkpoints,
-        resume=options.resume,
+        config=replace(RECIPE, checkpoints=options.checkpoints, resume=options.resume),
         sources=[
             "the corpus of label sets of the maskmatch project (Apache-2.0)",
             *(source for _, source in DATASETS.values()),

@@ -57,6 +57,13 @@ def read_results(name: str) -> dict[str, Any]:
     return dict(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
 
 
+def finished_cells(name: str, again: bool = False) -> list[dict[str, Any]]:
+    """The cells of a benchmark that have run already, so that a run goes on where another was stopped."""
+    if again or not (RESULTS / f"{name}.json").is_file():
+        return []
+    return list(read_results(name).get("cells", []))
+
+
 def write_results(name: str, result: dict[str, Any]) -> Path:
     """Write results with the command, versions and machine that they came from; whole or not at all."""
     import torch

@@ -7,56 +7,123 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import read_results
+from benchmarks.zero_shot import WAYS
 
 ROOT = Path(__file__).parent.parent
 BEGIN = "<!-- figures: written by `make docs` from benchmarks/results -->"
 END = "<!-- end of figures -->"
+POOLED, BARE, ADAPTED = WAYS
 
 
 def readme_figures() -> str:
-    few, overhead = read_results("few_shot"), read_results("overhead")
+    few, overhead, zero = (read_results(name) for name in ("few_shot", "overhead", "zero_shot"))
+    default = _way(few, "default")
+    means = zero["means"]
     return (
+        f"With names alone, over {len(zero_datasets(zero))} datasets that the default has never seen, it is right in "
+        f"**{means[ADAPTED]:.1%}** of the test texts on average; the same encoder read by the mean of its tokens in "
+        f"{means[POOLED]:.1%}, and read at its mask without the adapter in {means[BARE]:.1%}.\n\n"
         f"On banking77 (77 intents, {few['shots']} examples each, the whole test set of {few['rows']:,} texts), the "
-        f"embedded encoder with the library's defaults reaches an accuracy of **{few['accuracy']['mean']:.3f}** ± "
-        f"{few['accuracy']['sd']:.3f} over {len(few['runs'])} seeds, in {few['runs'][0]['steps']} training "
+        f"library's defaults reach an accuracy of **{default['accuracy']['mean']:.3f}** ± "
+        f"{default['accuracy']['sd']:.3f} over {default['seeds']} seeds, in {default['steps']} training "
         f"steps. {overhead['share_in_forward_backward_step']:.0%} of a training run is "
         "spent in forward, backward and optimizer step; its peak memory is "
         f"{overhead['memory_ratio']:.2f} times that of a bare PyTorch loop over the same batches."
     )
 
 
+def zero_datasets(zero: dict[str, Any]) -> list[str]:
+    """The datasets of the zero-shot figures, in their order."""
+    return list(dict.fromkeys(cell["dataset"] for cell in zero["cells"]))
+
+
+def zero_shot_figures() -> str:
+    """Zero-shot accuracy by dataset and way, and by prompt."""
+    zero = read_results("zero_shot")
+    plain = {(cell["dataset"], cell["way"]): cell for cell in zero["cells"] if cell["prompt"] is None}
+    rows = [
+        (
+            dataset,
+            plain[dataset, POOLED]["labels"],
+            f"{plain[dataset, POOLED]['rows']:,}",
+            *(f"{plain[dataset, way]['accuracy']:.4f}" for way in (POOLED, BARE, ADAPTED)),
+        )
+        for dataset in zero_datasets(zero)
+    ]
+    rows.append(("**mean**", "", "", *(f"**{zero['means'][way]:.4f}**" for way in (POOLED, BARE, ADAPTED))))
+    prompts = [
+        (cell["dataset"], f"`{cell['prompt']}`", f"{cell['accuracy']:.4f}")
+        for cell in zero["cells"]
+        if cell["prompt"] is not None
+    ]
+    spread = ", ".join(f"{100 * value:.1f} points on {dataset}" for dataset, value in zero["spread"].items())
+    return "\n\n".join(
+        [
+            _table(("dataset", "labels", "texts", POOLED, BARE, ADAPTED), rows),
+            "Five other prompts, none of them among those it was aligned with. Between the best and the worst lie "
+            f"{spread}.",
+            _table(("dataset", "prompt", "accuracy"), prompts),
+            _origin(zero),
+        ]
+    )
+
+
+def few_shot_figures() -> str:
+    """Few-shot accuracy of the default, with half the steps, and without the adapter."""
+    few = read_results("few_shot")
+    return "\n\n".join(
+        [
+            f"{few['dataset']}, {few['shots']} shots a label, accuracy on the whole test set ({few['rows']:,} texts), "
+            f"mean ± sd over the seeds. Settings: {_settings(few['training'])}.",
+            _table(
+                ("way", "encoder", "seeds", "steps", "accuracy", "macro-F1", "calibration error", "seconds"),
+                [
+                    (
+                        row["way"],
+                        row["encoder"],
+                        row["seeds"],
+                        row["steps"],
+                        *(_with_spread(row[name], row["seeds"]) for name in ("accuracy", "macro_f1")),
+                        f"{row['expected_calibration_error']['mean']:.4f}",
+                        f"{row['training_seconds']['mean']:.0f}",
+                    )
+                    for row in few["table"]
+                ],
+            ),
+            "By seed: "
+            + "; ".join(
+                f"{row['way']} "
+                + ", ".join(f"{cell['accuracy']:.4f}" for cell in few["cells"] if cell["way"] == row["way"])
+                for row in few["table"]
+            )
+            + ". The seconds were taken on a machine that did other work at the same time: they tell the order of "
+            "magnitude.",
+            _origin(few),
+        ]
+    )
+
+
+def _way(few: dict[str, Any], way: str) -> dict[str, Any]:
+    return next(dict(row) for row in few["table"] if row["way"] == way)
+
+
 def benchmarks_page() -> str:
-    few, overhead, similarity = (read_results(name) for name in ("few_shot", "overhead", "similarity"))
+    overhead, similarity = (read_results(name) for name in ("overhead", "similarity"))
     return (
         "\n\n".join(
             [
                 "# Benchmarks",
                 "Every figure here comes from a file in `benchmarks/results/`, which names its command, versions and "
                 "machine. This page is written by `make docs`.",
+                "## Names alone",
+                "Accuracy on whole test sets of datasets that the default's adapter has not seen; one fixed prompt a "
+                "task. `docs/alignment.md` tells how the adapter came about.",
+                zero_shot_figures(),
                 "## Few shots, the library's defaults",
-                f"banking77, {few['shots']} shots a label, encoder {few['encoder']}, accuracy on the whole test set "
-                f"({few['rows']:,} texts): **{few['accuracy']['mean']:.4f} ± {few['accuracy']['sd']:.4f}**. Settings: "
-                f"{_settings(few['training'])}.",
-                _table(
-                    ("seed", "accuracy", "macro-F1", "calibration error", "steps", "seconds"),
-                    [
-                        (
-                            run["seed"],
-                            f"{run['accuracy']:.4f}",
-                            f"{run['macro_f1']:.4f}",
-                            f"{run['expected_calibration_error']:.4f}",
-                            run["steps"],
-                            f"{run['training_seconds']:.0f}",
-                        )
-                        for run in few["runs"]
-                    ],
-                ),
-                "The seconds were taken on a machine that did other work at the same time: they tell the order of "
-                "magnitude. How other methods and libraries do on the same task is not measured here yet.",
-                _origin(few),
+                few_shot_figures(),
                 "## Which similarity",
-                f"{similarity['shots']} shots a label, learning rate {similarity['learning_rate']}, accuracy on dev, "
-                "mean ± sd over the seeds. The default is the cosine with a fixed temperature of 0.05: "
+                f"{similarity['shots']} shots a label, the bare encoder, learning rate {similarity['learning_rate']}, "
+                "accuracy on dev, mean ± sd over the seeds. The default is the cosine with a temperature of 0.05: "
                 + _similarity_reason(similarity["table"]),
                 _table(
                     ("dataset", "similarity", "seeds", "accuracy", "calibration error"),
@@ -132,13 +199,19 @@ def _table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 def pages() -> dict[Path, str]:
     """The pages as they should be."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    before, rest = readme.split(BEGIN)
-    after = rest.split(END)[1]
     return {
-        ROOT / "README.md": f"{before}{BEGIN}\n{readme_figures()}\n{END}{after}",
+        ROOT / "README.md": _with_figures(ROOT / "README.md", readme_figures()),
+        ROOT / "docs" / "alignment.md": _with_figures(
+            ROOT / "docs" / "alignment.md", f"{zero_shot_figures()}\n\n{few_shot_figures()}"
+        ),
         ROOT / "docs" / "benchmarks.md": benchmarks_page(),
     }
+
+
+def _with_figures(page: Path, figures: str) -> str:
+    """A page with its block of figures written anew."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    return f"{before}{BEGIN}\n{figures}\n{END}{rest.split(END)[1]}"
 
 
 def main() -> None:

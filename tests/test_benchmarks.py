@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks import common, few_shot, similarity, write_docs
+from benchmarks import common, few_shot, similarity, write_docs, zero_shot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,11 +23,11 @@ def small_world(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])
-    for name in {*similarity.DATASETS, few_shot.DATASET}:
+    for name in {*similarity.DATASETS, *zero_shot.DATASETS, few_shot.DATASET}:
         (tmp_path / "data" / name).mkdir(parents=True)
         for split in ("train", "dev", "test"):
             rows = [
-                {"text": f"{words} {number}", "label": label}
+                {"text": f"{words} {number}", "entity": "my", "label": label}
                 for number in range(6)
                 for words, label in (("my card is lost", "card lost"), ("where is my refund", "refund"))
             ]
@@ -39,12 +39,24 @@ def small_world(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tm
 def test_few_shot_writes_figures_with_their_origin(small_world: Path) -> None:
     few_shot.main()
     result = json.loads((small_world / "results" / "few_shot.json").read_text(encoding="utf-8"))
-    assert [run["seed"] for run in result["runs"]] == [0, 1, 2]
-    accuracies = [run["accuracy"] for run in result["runs"]]
-    assert result["accuracy"]["mean"] == pytest.approx(sum(accuracies) / 3, abs=1e-4)
+    assert [row["way"] for row in result["table"]] == list(few_shot.WAYS)
+    full, half, _ = result["table"]
+    assert full["steps"] == 2 * half["steps"]
+    accuracies = [cell["accuracy"] for cell in result["cells"] if cell["way"] == full["way"]]
+    assert len(accuracies) == full["seeds"] == 3
+    assert full["accuracy"]["mean"] == pytest.approx(sum(accuracies) / 3, abs=1e-4)
     assert result["command"] == "python -m benchmarks.few_shot"
     assert str(small_world) not in json.dumps(result)
     assert {"torch", "transformers", "maskmatch"} <= set(result["versions"])
+
+
+def test_zero_shot_compares_ways_and_prompts(small_world: Path) -> None:
+    zero_shot.main()
+    result = json.loads((small_world / "results" / "zero_shot.json").read_text(encoding="utf-8"))
+    assert list(result["means"]) == list(zero_shot.WAYS)
+    assert set(result["spread"]) == set(zero_shot.OTHER_PROMPTS)
+    prompts = sum(map(len, zero_shot.OTHER_PROMPTS.values()))
+    assert len(result["cells"]) == len(zero_shot.DATASETS) * len(zero_shot.WAYS) + prompts
 
 
 def test_similarity_goes_on_where_it_stopped(small_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:

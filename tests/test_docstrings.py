@@ -13,6 +13,7 @@ WITHOUT = (
     "readout",
     "similarity",
     "label_vectors",
+    "mlm_head",
     "methods",
     "tasks",
     "config",

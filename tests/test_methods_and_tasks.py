@@ -49,6 +49,12 @@ def test_a_method_of_ones_own_is_taken_as_it_is() -> None:
     }
 
 
+@pytest.mark.parametrize("cell", ["input_readout", "label_source", "label_readout"])
+def test_a_cell_that_there_is_not_is_refused(cell: str) -> None:
+    with pytest.raises(MaskMatchError, match=f"The method 'own' has 'magic' as its {cell}; choose one of "):
+        Method(**{"name": "own", "input_readout": "mask", "label_source": "matrix", cell: "magic"})  # type: ignore[arg-type]
+
+
 def test_a_method_that_there_is_not_is_refused() -> None:
     with pytest.raises(MaskMatchError, match=r"There is no method 'magic'; choose one of fine-tuning, .*mask-matching"):
         find_method("magic")
@@ -76,6 +82,11 @@ def test_a_preset_has_prompts_that_use_its_fields(name: str) -> None:
     assert sum(part.kind == "sep" for part in bare.parts) == len(task.fields) - 1
 
 
+def test_every_preset_has_the_metric_of_its_field() -> None:
+    others = {"relation": "relation-micro-f1", "entity-typing": "micro-f1", "stance": "stance-f1"}
+    assert {name: task.metric for name, task in TASKS.items()} == {**dict.fromkeys(TASKS, "accuracy"), **others}
+
+
 def test_a_task_of_ones_own() -> None:
     fields: Any = ["subject", "body"]
     task = Task("ticket", "tickets", fields=fields, prompt="{subject}: {body} {mask}")
@@ -96,6 +107,7 @@ def test_a_task_of_ones_own() -> None:
         ({"label_prompt": "it is {mask}"}, "has to name {label}"),
         ({"label_prompt": "{label}"}, "has no mask"),
         ({"label_prompt": "{text} {label} {mask}"}, "names the field {text}"),
+        ({"metric": "luck"}, "There is no metric 'luck'; choose one of accuracy, micro-f1"),
     ],
 )
 def test_a_task_that_cannot_work_is_refused(options: dict[str, Any], message: str) -> None:

@@ -128,6 +128,28 @@ def tiny_model(family: str, vocabulary: int, pad: int) -> Any:
     return model_class(config_class(**sizes, **extra))
 
 
+def write_tiny_mlm(family: str, folder: Path, **changes: Any) -> Path:
+    """A tiny masked language model of the family, its head included, with weights that all differ.
+
+    Args:
+        family: The family.
+        folder: Where to write it.
+        **changes: Other settings of its config.
+    """
+    tokenizer = tiny_tokenizer(family)
+    tokenizer.model_max_length = 64
+    config = tiny_model(family, len(tokenizer), tokenizer.pad_token_id).config
+    config.update(changes)
+    torch.manual_seed(1)
+    model = transformers.AutoModelForMaskedLM.from_config(config)
+    with torch.no_grad():
+        for parameter in model.parameters():  # fresh models have zeros for biases and ones in norms
+            parameter.add_(torch.randn_like(parameter), alpha=0.2)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def write_tiny_encoder(family: str, folder: Path) -> Path:
     """A tiny encoder of the family in Hugging Face layout."""
     tokenizer = tiny_tokenizer(family)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maskmatch.alignment import Alignment, AlignmentConfig, align
     from maskmatch.classifier import MaskMatcher
+    from maskmatch.comparison import Comparison, compare
     from maskmatch.config import TrainingConfig
     from maskmatch.data import draw_fraction, draw_shots, load_examples
     from maskmatch.errors import MaskMatchError
@@ -30,6 +31,8 @@ _HOMES = {
     "AlignmentConfig": "alignment",
     "align": "alignment",
     "MaskMatcher": "classifier",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "TrainingConfig": "config",
     "draw_fraction": "data",
     "draw_shots": "data",
@@ -51,6 +54,7 @@ __all__ = [
     "TASKS",
     "Alignment",
     "AlignmentConfig",
+    "Comparison",
     "EvaluationReport",
     "Label",
     "LabelSet",
@@ -62,6 +66,7 @@ __all__ = [
     "Task",
     "TrainingConfig",
     "align",
+    "compare",
     "draw_fraction",
     "draw_shots",
     "load_examples",

@@ -20,12 +20,13 @@ from torch.nn.utils import parametrize
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 CONFIG_FILE = "adapter_config.json"
 WEIGHTS_FILE = "adapter_model.safetensors"
-PREFIX = "base_model.model."
+PREFIX, DOWN, UP = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+"""How the weights' names begin and end."""
 
 
 class LowRank(nn.Module):
@@ -61,17 +62,29 @@ class Adapter:
         """The rank of the additions."""
         return len(next(iter(self.matrices.values()))[0])
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether all numbers are numbers; a training that ran away leaves others."""
+        return all(bool(torch.isfinite(part).all()) for pair in self.matrices.values() for part in pair)
+
     def merge_into(self, model: nn.Module) -> None:
-        """Add the learned change to an encoder's weights, in place."""
-        modules = dict(model.named_modules())
+        """Add the learned change to an encoder's weights, in place.
+
+        Products of half-precision numbers and their sums are exact in double precision, so every machine gets the same
+        weights, and an adapter over this one knows them again by their digest.
+        """
+        modules = _matrices(model)
         if not self.matrices.keys() <= modules.keys() or self.base_digest != matrices_digest(model, self.matrices):
             raise MaskMatchError(
                 f"The adapter belongs to {self.base}, whose weights differ from those that were loaded."
             )
+        for name, (down, up) in self.matrices.items():
+            if modules[name].weight.shape != (len(up), down.shape[1]):
+                raise MaskMatchError(f"The adapter of {self.base} is damaged: {name} is not of the encoder's size.")
         with torch.no_grad():
             for name, (down, up) in self.matrices.items():
                 weight: Any = modules[name].weight
-                weight += (up.float() @ down.float()).to(weight)
+                weight += (up.double() @ down.double()).to(weight)
 
     def halved(self) -> Adapter:
         """The same in half precision, as it is saved."""
@@ -81,8 +94,8 @@ class Adapter:
         """Write the adapter, in half precision."""
         tensors = {}
         for name, (down, up) in self.halved().matrices.items():
-            tensors[f"{PREFIX}{name}.lora_A.weight"] = down.contiguous().cpu()
-            tensors[f"{PREFIX}{name}.lora_B.weight"] = up.contiguous().cpu()
+            tensors[f"{PREFIX}{name}{DOWN}"] = down.contiguous().cpu()
+            tensors[f"{PREFIX}{name}{UP}"] = up.contiguous().cpu()
         save_file(tensors, folder / WEIGHTS_FILE, metadata={"base_digest": self.base_digest})
         config = {
             "base_model_name_or_path": self.base,
@@ -103,24 +116,20 @@ class Adapter:
         """Read the adapter that lies in a folder."""
         try:
             config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-            base, scale = str(config["base_model_name_or_path"]), config["lora_alpha"] / config["r"]
-            with safe_open(folder / WEIGHTS_FILE, framework="pt") as file:
-                digest = (file.metadata() or {})["base_digest"]
-                names = [
-                    name.removeprefix(PREFIX).removesuffix(".lora_A.weight")
-                    for name in file.keys()  # noqa: SIM118 - not a dict
-                    if name.endswith(".lora_A.weight")
-                ]
-                matrices = {
-                    name: (
-                        file.get_tensor(f"{PREFIX}{name}.lora_A.weight"),
-                        file.get_tensor(f"{PREFIX}{name}.lora_B.weight") * scale,
-                    )
-                    for name in names
-                }
-        except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
+            base, rank, scale = config["base_model_name_or_path"], config["r"], config["lora_alpha"] / config["r"]
+            digest, tensors = _read_tensors(folder / WEIGHTS_FILE)
+            names = [name[: -len(DOWN)] for name in tensors if name.endswith(DOWN)]
+            adapter = cls(
+                base,
+                digest,
+                {name.removeprefix(PREFIX): (tensors[name + DOWN], tensors[name + UP] * scale) for name in names},
+            )
+            _check(adapter, rank)
+        except KeyError as error:
+            raise MaskMatchError(f"The adapter in {folder} is damaged or not one of maskmatch: no {error}.") from error
+        except (OSError, ValueError, TypeError, ArithmeticError, RecursionError, SafetensorError) as error:
             raise MaskMatchError(f"The adapter in {folder} is damaged or not one of maskmatch: {error}") from error
-        return cls(base, digest, matrices)
+        return adapter
 
 
 def is_adapter(folder: Path) -> bool:
@@ -148,15 +157,35 @@ def detach(model: nn.Module, base: str) -> Adapter:
     return Adapter(base, matrices_digest(model, matrices), matrices)
 
 
-def matrices_digest(model: nn.Module, names: Mapping[str, Any]) -> str:
-    """A digest of the first row of each of these matrices: enough to tell one encoder from another, at no cost."""
-    modules = dict(model.named_modules())
+def matrices_digest(model: nn.Module, names: Iterable[str] | None = None) -> str:
+    """A digest of the first row of each of these matrices, or of all: it tells one encoder from another, at no cost."""
+    modules = _matrices(model)
     digest = hashlib.sha256()
-    for name in sorted(names):
+    for name in sorted(modules if names is None else names):
         weight: Any = modules[name].weight
         digest.update(f"{name}{tuple(weight.shape)}".encode())
         digest.update(weight[0].detach().float().cpu().numpy().tobytes())
     return digest.hexdigest()
+
+
+def _read_tensors(file: Path) -> tuple[str, dict[str, torch.Tensor]]:
+    """The digest of the encoder that an adapter belongs to, and its tensors by name."""
+    with safe_open(file, framework="pt") as tensors:
+        digest = (tensors.metadata() or {})["base_digest"]
+        return digest, {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118 - not a dict
+
+
+def _check(adapter: Adapter, rank: Any) -> None:
+    """Refuse what cannot be merged into any encoder."""
+    if not isinstance(adapter.base, str) or not adapter.base:
+        raise ValueError(f"it names {adapter.base!r} as its encoder.")
+    if not adapter.matrices:
+        raise ValueError("it holds no matrices.")
+    for name, (down, up) in adapter.matrices.items():
+        if down.dim() != 2 or up.dim() != 2 or {len(down), up.shape[1]} != {rank}:
+            raise ValueError(f"{name} is not of rank {rank}.")
+    if not adapter.is_finite:
+        raise ValueError("it holds numbers that are none.")
 
 
 def _matrices(model: nn.Module) -> dict[str, Any]:

@@ -8,16 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import torch
-
 from maskmatch.config import MatcherConfig, TrainingConfig, check_threshold
 from maskmatch.dev_data import DevData
-from maskmatch.encoder import BATCH_SIZE, Encoder, find_model
+from maskmatch.encoder import BATCH_SIZE, Encoder, find_model, move_encoder
 from maskmatch.errors import MaskMatchError
-from maskmatch.evaluation import EvaluationReport, evaluate_predictions
+from maskmatch.evaluation import EvaluationReport, evaluate_predictions, find_metric
 from maskmatch.inputs import take_examples, take_texts
 from maskmatch.labels import LabelSet, LabelsLike
+from maskmatch.mlm_head import Head, pretrained_head
 from maskmatch.saving import HEAD_FILE, SavedModel, is_saved, push_model, read_model, write_model
 from maskmatch.scorer import Scorer, check_count, labels_above
 from maskmatch.targets import check_trainable, has_several, labels_in, row_labels
@@ -26,11 +24,13 @@ from maskmatch.whole_folder import recover
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
     from transformers import TrainerCallback
 
     from maskmatch.config import TrainingSummary
     from maskmatch.data import Examples
+    from maskmatch.evaluation import Metric
     from maskmatch.methods import Method
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.similarity import SimilarityConfig, SimilarityKind
@@ -46,15 +46,19 @@ class MaskMatcher:
         labels: The labels, in the order of ``predict_proba``'s columns; None before they are known.
         training_: What the last ``fit`` did.
         report_: The last evaluation; the model card tells its figures while the classifier stays as it is.
+        predicted_: What the last evaluation predicted: a label a text, or a list of labels a text.
         cut_: How many texts of the last call were longer than the model reads, and were shortened.
     """
 
-    def __init__(self, encoder: Encoder, config: MatcherConfig, labels: LabelSet | None = None) -> None:
+    def __init__(
+        self, encoder: Encoder, config: MatcherConfig, labels: LabelSet | None = None, head: Head | None = None
+    ) -> None:
         self.labels = labels
         self.training_: TrainingSummary | None = None
         self.report_: EvaluationReport | None = None
+        self.predicted_: list[Any] | None = None
         self.cut_ = 0
-        self._scorer = Scorer(encoder, config)
+        self._scorer = Scorer(encoder, config, head)
         self._figures: Mapping[str, Any] | None = None  # of the last evaluation, while they hold
         self._source: str | None = None  # where it was loaded from or saved to
 
@@ -106,7 +110,7 @@ class MaskMatcher:
         }
         if is_saved(folder):
             saved = read_model(folder, source)
-            _move(saved.encoder, device)
+            move_encoder(saved.encoder, device)
             matcher = cls._from_saved(saved)
             matcher._source = source
             length = None if max_length is None else matcher.encoder.max_length(max_length)
@@ -116,9 +120,10 @@ class MaskMatcher:
                 matcher._set_labels(LabelSet.of(labels))
         else:
             encoder = Encoder.load(folder, source)
-            _move(encoder, device)
+            move_encoder(encoder, device)
             config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))  # type: ignore[arg-type]
-            matcher = cls(encoder, config, None if labels is None else LabelSet.of(labels))
+            head = pretrained_head(folder, source) if config.method.has_word_head else None
+            matcher = cls(encoder, config, None if labels is None else LabelSet.of(labels), head)
         if threshold is not None:
             matcher._check_several()
         return matcher
@@ -180,13 +185,14 @@ class MaskMatcher:
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
-        data = self._scorer.training_data(examples.texts, rows, labels)
+        data = self._scorer.training_data(examples.texts, rows, labels, config.hold)
         self._report_cut(data.texts)
         evaluate = None if dev is None else DevData(dev, self._scorer, labels)
         if evaluate is not None:
             self._tell_cut(evaluate.prompts)
         try:
-            self.training_ = train(self._scorer.model(labels), data, config, evaluate, callbacks)
+            summary = train(self._scorer.model(labels), data, config, evaluate, callbacks)
+            self.training_ = replace(summary, notes=self._scorer.notes)
         finally:
             self._scorer.forget_labels()
         self._figures = None
@@ -244,16 +250,24 @@ class MaskMatcher:
         return self._scorer.best(self._read(texts), self._ready_labels(), k, batch_size)
 
     def evaluate(
-        self, texts: Any, labels: Any = None, *, data: str | None = None, batch_size: int = BATCH_SIZE
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        metric: str | Metric | None = None,
+        data: str | None = None,
+        batch_size: int = BATCH_SIZE,
     ) -> EvaluationReport:
         """Measure the classifier on labelled texts. A label it does not have counts as wrong.
 
         Args:
             texts: Strings or dicts of fields; or a data frame or a Dataset that holds the labels too.
             labels: One label a text, or a list of labels a text; with a data frame, the name of its column.
+            metric: What the report's score is; None: the task's usual metric, or micro-F1 with several labels a text.
             data: What the report and the model card should call these texts, such as "banking77, test".
             batch_size: Texts a batch; it does not change the result.
         """
+        metric = None if metric is None else find_metric(metric)  # before the work, not after it
         examples = take_examples(texts, labels, self.config.prompt.fields)
         assert examples.labels is not None
         multi_label = self.config.multi_label
@@ -261,28 +275,26 @@ class MaskMatcher:
             raise MaskMatchError("These rows have several labels each, but the classifier gives one a text.")
         truth = row_labels(examples, self.labels, multi_label)
         started = time.perf_counter()
-        probabilities = confidence = None
-        if multi_label:
-            probabilities = self.predict_proba(examples.texts, batch_size=batch_size)
-            chosen = labels_above(torch.from_numpy(probabilities), self._known_labels(), self.config.threshold)
-            predicted: list[Any] = list(chosen)
-        else:
-            best = [pairs[0] for pairs in self.top_k(examples.texts, 1, batch_size=batch_size)]
-            predicted, confidence = [id_ for id_, _ in best], np.array([value for _, value in best])
+        found = self._scorer.judge(self._read(examples.texts), self._ready_labels(), batch_size)
         self.report_ = evaluate_predictions(
             examples.texts,
             truth,
-            predicted,
+            found.predicted,
             labels=list(self._known_labels()),
-            confidence=confidence,
-            probabilities=probabilities,
+            confidence=found.confidence,
+            probabilities=found.probabilities,
             multi_label=multi_label,
             threshold=self.config.threshold if multi_label else None,
             cut=self.cut_,
             seconds=time.perf_counter() - started,
             model=f"{self._source or self.encoder.source} ({self.config.method.name})",
             data=data,
+            names=self._known_labels().readings,
+            metric=metric,
+            usual_metric=self.config.task.metric,
+            notes=self._scorer.notes,
         )
+        self.predicted_ = found.predicted
         self._figures = self.report_.headline()
         return self.report_
 
@@ -381,13 +393,15 @@ class MaskMatcher:
             label_vectors=vectors[present],  # (F, masks, dim)
             label_vector_key=self._scorer.label_vector_key,
             head=self._scorer.head(labels),
+            head_config=self._scorer.head_config,
             training=self.training_,
             evaluation=self._figures,
         )
 
     @classmethod
     def _from_saved(cls, saved: SavedModel) -> MaskMatcher:
-        matcher = cls(saved.encoder, saved.config, saved.labels)
+        head = None if saved.head_config is None else Head.of_saved(saved.head_config, saved.head)
+        matcher = cls(saved.encoder, saved.config, saved.labels, head)
         matcher.training_ = saved.training
         matcher._figures = saved.evaluation
         try:
@@ -404,13 +418,3 @@ class MaskMatcher:
             self.training_ = None
         self._figures = None
         self._scorer = self._scorer.with_config(config)
-
-
-def _move(encoder: Encoder, device: str | None) -> None:
-    """Put an encoder where it should compute."""
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        encoder.model.to(device)  # type: ignore[arg-type]
-    except (RuntimeError, AssertionError) as error:  # no such kind of device, or none in this machine
-        reason = str(error).partition("\n")[0]
-        raise MaskMatchError(f"The device {device!r} cannot be used: {reason}") from error

@@ -137,6 +137,9 @@ class TrainingConfig:
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.
         weight_decay: Weight decay of the encoder's matrices.
+        hold: How much the vectors of texts and labels are held where the encoder put them before training (one minus
+            their cosine is added to the loss, so many times). It keeps what the encoder knows, which few examples
+            would overwrite. 0: not at all.
         seed: Same seed, same result.
         patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
             early. In both cases the weights that did best on dev are kept.
@@ -151,6 +154,7 @@ class TrainingConfig:
     head_rate: float = 10.0
     batch_size: int = 32
     weight_decay: float = 0.01
+    hold: float = 0.0
     seed: int = 0
     patience: int | None = None
     checkpoints: str | Path | None = None
@@ -164,6 +168,7 @@ class TrainingConfig:
             "head_rate",
             "batch_size",
             "weight_decay",
+            "hold",
             "seed",
             "patience",
         ):
@@ -171,7 +176,7 @@ class TrainingConfig:
             if value is None and name in ("epochs", "patience"):
                 continue
             kind, number = (Integral, "whole number") if name in WHOLE_NUMBERS else (Real, "number")
-            zero = name in ("weight_decay", "seed")
+            zero = name in ("weight_decay", "hold", "seed")
             if not isinstance(value, kind) or not 0 <= float(value) < math.inf or (value == 0 and not zero):
                 bound = "from 0 on" if zero else "above 0"
                 raise MaskMatchError(f"{name} is {value!r}; it has to be a {number} {bound}.")
@@ -214,3 +219,5 @@ class TrainingSummary:
     dev: dict[str, float] | None
     """The dev figures of the weights that were kept."""
     config: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the figures should know, in sentences."""

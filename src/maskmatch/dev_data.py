@@ -9,7 +9,7 @@ import torch
 
 from maskmatch.data import is_table
 from maskmatch.errors import MaskMatchError
-from maskmatch.evaluation import best_threshold, multi_label_micro_f1
+from maskmatch.evaluation import best_threshold, measure, multi_label_accuracy, multi_label_micro_f1
 from maskmatch.inputs import take_examples
 from maskmatch.scorer import labels_above
 from maskmatch.targets import labels_in, row_labels, target_array
@@ -54,9 +54,11 @@ class DevData:
         self._scorer.forget_labels()
         if self._scorer.config.multi_label:
             return self._threshold_figures()
-        best = self._scorer.best(self.prompts, self._labels, 1)
-        accuracy = sum(pairs[0][0] == row for pairs, row in zip(best, self._rows, strict=True)) / len(self._rows)
-        return {"score": accuracy, "accuracy": accuracy}
+        predicted = [(pairs[0][0],) for pairs in self._scorer.best(self.prompts, self._labels, 1)]
+        truth = [(row,) for row in self._rows]
+        measured = measure(truth, predicted, self._labels.readings, usual=self._scorer.config.task.metric)
+        figures = {measured.metric.name: measured.score, "accuracy": multi_label_accuracy(truth, predicted)}
+        return {"score": measured.score, **figures}
 
     def _threshold_figures(self) -> dict[str, float]:
         """The threshold that serves the rows best, and the micro-F1 that it gives."""

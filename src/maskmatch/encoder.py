@@ -65,9 +65,9 @@ class Encoder:
         from transformers import AutoModel, AutoTokenizer
 
         if is_adapter(folder):
-            return cls._load_adapted(Adapter.load(folder), source)
+            return cls._load_adapted(folder, source)
         _check_folder(folder, source)
-        with _quiet_transformers():
+        with quiet_transformers():
             try:
                 tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
                 model, loading = AutoModel.from_pretrained(
@@ -86,10 +86,12 @@ class Encoder:
         return cls(model, tokenizer, source, _limit(model, tokenizer))
 
     @classmethod
-    def _load_adapted(cls, adapter: Adapter, source: str) -> Encoder:
+    def _load_adapted(cls, folder: Path, source: str) -> Encoder:
         """The encoder of an adapter, with the adapter merged into its weights."""
-        encoder = cls.load(*find_model(adapter.base))
-        adapter.merge_into(encoder.model)
+        adapters, base, base_name = adapter_chain(folder, source)
+        encoder = cls.load(base, base_name)
+        for adapter in reversed(adapters.values()):
+            adapter.merge_into(encoder.model)
         return replace(encoder, source=source)
 
     @property
@@ -104,7 +106,7 @@ class Encoder:
 
     def save(self, folder: Path) -> None:
         """Write the encoder in plain Hugging Face layout."""
-        with _quiet_transformers():
+        with quiet_transformers():
             self.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
 
@@ -143,6 +145,30 @@ def find_model(model: str | Path | None) -> tuple[Path, str]:
             f"There is no folder {name}, and the hub has no model of that name or cannot be reached "
             f"({type(error).__name__})."
         ) from error
+
+
+def move_encoder(encoder: Encoder, device: str | None) -> None:
+    """Put an encoder where it should compute."""
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        encoder.model.to(device)  # type: ignore[arg-type]
+    except (RuntimeError, AssertionError) as error:  # no such kind of device, or none in this machine
+        reason = str(error).partition("\n")[0]
+        raise MaskMatchError(f"The device {device!r} cannot be used: {reason}") from error
+
+
+def adapter_chain(folder: Path, source: str) -> tuple[dict[Path, Adapter], Path, str]:
+    """The adapters that lie over an encoder, the outermost first, by their folders; and the encoder with its name."""
+    adapters: dict[Path, Adapter] = {}
+    while is_adapter(folder):
+        if folder.resolve() in adapters:
+            raise MaskMatchError(f"The adapter {source} names itself as its encoder, so there is none to add it to.")
+        adapter = adapters[folder.resolve()] = Adapter.load(folder)
+        try:
+            folder, source = find_model(adapter.base)
+        except MaskMatchError as error:
+            raise MaskMatchError(f"The encoder of the adapter {source} cannot be found: {error}") from error
+    return adapters, folder, source
 
 
 @dataclass(frozen=True)
@@ -308,7 +334,7 @@ def _limit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
 
 
 @contextmanager
-def _quiet_transformers() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """Loading a small model needs no progress bar and no report of heads that are left out on purpose."""
     from transformers.utils import logging as transformers_logging
 

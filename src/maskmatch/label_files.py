@@ -12,9 +12,9 @@ from maskmatch.data import Format, read_rows
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
 
-COLUMNS = ("label", "name", "description", "phrases")
+COLUMNS = ("label", "name", "description", "phrases", "words")
 PHRASE_MARK = "|"
-"""What stands between phrases in one cell of a CSV file."""
+"""What stands between phrases or words in one cell of a CSV file."""
 
 FILE_ENDINGS = tuple(f".{name}{end}" for name in get_args(Format) for end in ("", ".gz"))
 PATH_STARTS = ("/", "./", "../", "~/")
@@ -26,7 +26,7 @@ def load_labels(source: str | Path) -> LabelSet:
 
     A text file has one name a line; a JSON file a list of names or a mapping, as ``LabelSet.of`` takes it, in
     which ``{"0": "negative", "1": "positive"}`` names the numbers 0 and 1; a CSV, TSV or JSONL file has the
-    columns ``label``, and if wanted ``name``, ``description`` and ``phrases`` (with ``|`` between them).
+    columns ``label``, and if wanted ``name``, ``description``, ``phrases`` and ``words`` (with ``|`` between them).
     """
     path = Path(os.path.expanduser(source))
     if not os.path.isfile(path):  # Path.is_file fails where a list of names is too long for a file's name
@@ -68,10 +68,13 @@ def _label(fields: dict[str, Any], where: str) -> Label:
             f"{where}: a label file has the columns {', '.join(COLUMNS)}, of which label is needed; "
             f"this one has {', '.join(fields)}."
         )
-    phrases = fields.get("phrases") or ()
-    if isinstance(phrases, str):
-        phrases = tuple(phrase for phrase in phrases.split(PHRASE_MARK) if phrase.strip())
+    phrases, words = (_parts(fields.get(name) or ()) for name in ("phrases", "words"))
     try:
-        return Label(fields["label"], fields.get("name") or "", fields.get("description") or "", phrases)
+        return Label(fields["label"], fields.get("name") or "", fields.get("description") or "", phrases, words)
     except MaskMatchError as error:
         raise MaskMatchError(f"{where}: {error}") from None
+
+
+def _parts(cell: Any) -> Any:
+    """What one cell holds: phrases or words with marks between them; a list stays one."""
+    return tuple(part for part in cell.split(PHRASE_MARK) if part.strip()) if isinstance(cell, str) else cell

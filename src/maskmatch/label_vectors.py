@@ -27,9 +27,9 @@ class LabelLayout:
     present: torch.Tensor  # (K, phrases)
 
     @classmethod
-    def of(cls, labels: LabelSet) -> LabelLayout:
-        """Lay out the texts of a label set."""
-        return cls.of_texts([label.texts for label in labels.labels])
+    def of(cls, labels: LabelSet, words: bool = False) -> LabelLayout:
+        """Lay out the texts of a label set, or the words that stand for its labels at a mask."""
+        return cls.of_texts([label.verbalizer if words else label.texts for label in labels.labels])
 
     @classmethod
     def of_texts(cls, texts: Sequence[Sequence[str]]) -> LabelLayout:
@@ -116,28 +116,19 @@ class LabelMatrix(nn.Module):
         self.weight = nn.Parameter(self.weight.detach()[list(rows)])
 
 
-def verbalizer_vectors(embeddings: nn.Embedding, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
-    """The vector of each label text as the mean of its words' embeddings: (F, 1, dim)."""
-    lengths = torch.tensor([len(ids) for ids in token_ids], device=embeddings.weight.device)
-    flat = torch.tensor([id_ for ids in token_ids for id_ in ids], device=embeddings.weight.device)
-    rows = torch.repeat_interleave(torch.arange(len(token_ids), device=flat.device), lengths)
-    words = embeddings.weight[flat]  # (tokens, dim)
-    totals = torch.zeros(len(token_ids), words.shape[1], device=flat.device).index_add(0, rows, words)
+def verbalizer_vectors(
+    token_ids: Sequence[Sequence[int]], words: Callable[[torch.Tensor], torch.Tensor], device: torch.device
+) -> torch.Tensor:
+    """The vector of each label text as the mean of its words' vectors: (F, 1, dim).
+
+    Args:
+        token_ids: The token ids of each label text.
+        words: The vectors of words by their token ids: (tokens,) → (tokens, dim).
+        device: Where to compute.
+    """
+    lengths = torch.tensor([len(ids) for ids in token_ids], device=device)
+    flat = torch.tensor([id_ for ids in token_ids for id_ in ids], device=device)
+    rows = torch.repeat_interleave(torch.arange(len(token_ids), device=device), lengths)
+    vectors = words(flat)  # (tokens, dim)
+    totals = vectors.new_zeros(len(token_ids), vectors.shape[1]).index_add(0, rows, vectors)
     return (totals / lengths[:, None])[:, None]
-
-
-class Transform(nn.Module):
-    """The head of a masked language model without its decoder: from a state to the space of words."""
-
-    def __init__(self, dimension: int, out: int) -> None:
-        super().__init__()
-        self.dense = nn.Linear(dimension, out)
-        self.norm = nn.LayerNorm(out)
-        if dimension == out:  # begin near the state itself: the head is trained from little data
-            nn.init.eye_(self.dense.weight)
-            nn.init.zeros_(self.dense.bias)
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """(n, masks, dim) → (n, masks, out)."""
-        transformed: torch.Tensor = self.norm(torch.nn.functional.gelu(self.dense(states)))
-        return transformed

@@ -67,12 +67,15 @@ class Label:
         name: The words. Left out, they are made of the id: ``card_payment_fee`` reads "card payment fee".
         description: What the label means, in words; it is read together with the name.
         phrases: Other names for the same label; each is read as a name of its own, beside the first.
+        words: What the label says at a mask, for ``prompt-tuning``: "great", "good" for a label named positive. Left
+            out, its name and phrases are these words. No other method reads them.
     """
 
     id: Hashable
     name: str = ""
     description: str = ""
     phrases: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         id_ = _plain_id(self.id)
@@ -85,24 +88,27 @@ class Label:
                 f"The label {id_!r} is of type {type(id_).__name__}, which cannot be saved; give strings, numbers, "
                 "booleans or tuples of these, such as the value of an enum's member."
             )
-        phrases: tuple[Any, ...] = tuple(_each(self.phrases))
-        for words in (self.name, self.description, *phrases):
-            if not isinstance(words, str):
+        phrases, words = tuple(_each(self.phrases)), tuple(_each(self.words))
+        for part in (self.name, self.description, *phrases, *words):
+            if not isinstance(part, str):
                 raise MaskMatchError(
-                    f"The label {id_!r} has {words!r} where words belong; name, description and phrases are texts."
+                    f"The label {id_!r} has {part!r} where words belong; name, description, phrases and words are "
+                    "texts."
                 )
         name = " ".join(self.name.split()) or _words_of(id_)
         if not name or (isinstance(id_, str) and not id_.strip()):
             raise MaskMatchError(f"The label {id_!r} is blank; every label needs a name.")
-        phrases = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases))
-        if not all(phrases):
-            raise MaskMatchError(f"The label {id_!r} has a blank phrase.")
-        if HALF_CHARACTER.search(f"{name}{self.description}{''.join(phrases)}"):
+        phrases, words = _spaced(phrases), _spaced(words)
+        for kind, parts in (("phrase", phrases), ("word", words)):
+            if not all(parts):
+                raise MaskMatchError(f"The label {id_!r} has a blank {kind}.")
+        if HALF_CHARACTER.search(f"{name}{self.description}{''.join(phrases)}{''.join(words)}"):
             raise MaskMatchError(f"The label {id_!r} holds half of a character (a lone surrogate).")
         object.__setattr__(self, "id", id_)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "description", " ".join(self.description.split()))
         object.__setattr__(self, "phrases", tuple(phrase for phrase in phrases if phrase != name))
+        object.__setattr__(self, "words", words)
 
     @property
     def is_its_name(self) -> bool:
@@ -114,6 +120,16 @@ class Label:
         """What the encoder reads for this label: its name (with its description), then each phrase."""
         first = f"{self.name}: {self.description}" if self.description else self.name
         return (first, *self.phrases)
+
+    @property
+    def verbalizer(self) -> tuple[str, ...]:
+        """The words that stand for this label at a mask: those given, or its name and each phrase."""
+        return self.words or (self.name, *self.phrases)
+
+
+def _spaced(parts: Iterable[str]) -> tuple[str, ...]:
+    """The distinct ones of some texts, with single blanks."""
+    return tuple(dict.fromkeys(" ".join(part.split()) for part in parts))
 
 
 def _plain_id(id_: Any) -> Any:
@@ -160,7 +176,7 @@ def _words_of(id_: Hashable) -> str:
 
 LabelsLike = Any
 """A LabelSet, a list of ids or Labels, or a mapping:
-{name: description}, {name: [phrases]}, {id: name}, {id: Label}.
+{name: description}, {name: [phrases]}, {name: {"words": [words at the mask], …}}, {id: name}, {id: Label}.
 """
 
 
@@ -186,6 +202,7 @@ class LabelSet(Sequence[Hashable]):
             raise MaskMatchError("There are no labels; give at least one name.")
         positions: dict[Hashable, int] = {}
         by_name: dict[str, Label] = {}
+        by_word: dict[str, Label] = {}
         for position, label in enumerate(self.labels):
             if label.id in positions:
                 raise MaskMatchError(f"The label {label.id!r} is there twice; every label may be named once.")
@@ -195,6 +212,12 @@ class LabelSet(Sequence[Hashable]):
                 raise MaskMatchError(
                     f"The labels {twin.id!r} and {label.id!r} both read {label.name!r}; give them different names."
                 )
+            for word in label.words:
+                twin = by_word.setdefault(word.casefold(), label)
+                if twin is not label:
+                    raise MaskMatchError(
+                        f"The labels {twin.id!r} and {label.id!r} share the word {word!r}; a word stands for one label."
+                    )
         object.__setattr__(self, "_positions", positions)
         object.__setattr__(self, "_spelled", {str(id_): id_ for id_ in positions})
 
@@ -213,6 +236,11 @@ class LabelSet(Sequence[Hashable]):
     def names(self) -> tuple[str, ...]:
         """The readable names, in order."""
         return tuple(label.name for label in self.labels)
+
+    @property
+    def readings(self) -> dict[Hashable, str]:
+        """How each label reads, by its id."""
+        return {label.id: label.name for label in self.labels}
 
     def label(self, id: Hashable) -> Label:  # noqa: A002 - it is the field's own name
         """The label with this id."""
@@ -242,7 +270,7 @@ class LabelSet(Sequence[Hashable]):
         return LabelSet((*self.labels, *LabelSet.of(labels).labels))
 
     def renamed(self, old: Hashable, new: Hashable) -> LabelSet:
-        """A set in which a label has another name; its place, description and phrases stay.
+        """A set in which a label has another name; its place, description, phrases and words stay.
 
         A label that is known by its name gets a new id with it; one that has an id of its own, such as a number, keeps
         the id, and only reads otherwise.
@@ -293,11 +321,11 @@ def _label_of_item(id_: Hashable, value: Any) -> Label:
         # {"refund": "money given back"} explains a name; {3: "refund"} names a number.
         return Label(id_, description=value) if isinstance(id_, str) else Label(id_, name=value)
     if isinstance(value, Mapping):
-        unknown = set(value) - {"name", "description", "phrases"}
+        unknown = set(value) - {"name", "description", "phrases", "words"}
         if unknown:
             raise MaskMatchError(
                 f"The label {id_!r} has {', '.join(sorted(map(str, unknown)))}; "
-                "a label has a name, a description and phrases."
+                "a label has a name, a description, phrases and words."
             )
         return Label(id_, **{key: part for key, part in value.items() if part is not None})
     if isinstance(value, Iterable):
@@ -312,12 +340,20 @@ def label_to_json(label: Label) -> dict[str, Any]:
         data["description"] = label.description
     if label.phrases:
         data["phrases"] = list(label.phrases)
+    if label.words:
+        data["words"] = list(label.words)
     return data
 
 
 def label_from_json(data: Mapping[str, Any]) -> Label:
     """The label that :func:`label_to_json` wrote."""
-    return Label(_id_from_json(data["id"]), data["name"], data.get("description", ""), tuple(data.get("phrases", ())))
+    return Label(
+        _id_from_json(data["id"]),
+        data["name"],
+        data.get("description", ""),
+        tuple(data.get("phrases", ())),
+        tuple(data.get("words", ())),
+    )
 
 
 def _id_to_json(id_: Hashable) -> Any:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, get_args
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.readout import Readout
 from maskmatch.similarity import SimilarityConfig
-
-if TYPE_CHECKING:
-    from maskmatch.readout import Readout
 
 LabelSource = Literal["prompt", "matrix", "verbalizer"]
 
@@ -21,14 +19,20 @@ DOT = SimilarityConfig.of("dot")
 class Method:
     """One row of the table.
 
+    A row of your own is one with other cells::
+
+        replace(METHODS["semantic-matching"], name="by their maximum", input_readout="max", label_readout="max")
+
     Args:
         name: The method's name.
-        input_readout: Where the input vector is read.
+        input_readout: Where the input vector is read: ``"mask"``, ``"cls"`` (the first token), ``"mean"`` or ``"max"``
+            (over all tokens).
         label_source: Where label vectors come from: ``"prompt"``: the encoder reads each label's prompt;
             ``"matrix"``: a learned vector per label; ``"verbalizer"``: the encoder's word embeddings of the
             label's words.
         label_readout: Where a label's vector is read, if the encoder reads its prompt.
-        transform: Whether the input vector goes through a head like that of masked language models.
+        transform: Whether the input vector goes through the head of a masked language model: the encoder's own, where
+            label vectors are words and its checkpoint has one, and else a new one.
         similarity: How the two are compared, unless the user says otherwise.
     """
 
@@ -38,6 +42,17 @@ class Method:
     label_readout: Readout = "mask"
     transform: bool = False
     similarity: SimilarityConfig = COSINE
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (
+            ("input_readout", self.input_readout, get_args(Readout)),
+            ("label_source", self.label_source, get_args(LabelSource)),
+            ("label_readout", self.label_readout, get_args(Readout)),
+        ):
+            if value not in choices:
+                raise MaskMatchError(
+                    f"The method {self.name!r} has {value!r} as its {name}; choose one of {', '.join(choices)}."
+                )
 
     @property
     def input_masked(self) -> bool:
@@ -53,6 +68,16 @@ class Method:
     def reads_labels(self) -> bool:
         """Whether label vectors follow from words, so that labels can be added without training."""
         return self.label_source != "matrix"
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether labels are the words that they say at a mask, rather than texts that the encoder reads."""
+        return self.label_source == "verbalizer"
+
+    @property
+    def has_word_head(self) -> bool:
+        """Whether the method scores words at a mask as masked language models do, so that it can use their head."""
+        return self.reads_words and self.transform
 
 
 METHODS = {

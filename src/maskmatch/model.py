@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+from torch.nn.utils import parametrize
 
 from maskmatch.anchors import Anchors, anchor_loss
 from maskmatch.encoder import TokenBatch, hidden_states
-from maskmatch.label_vectors import LabelLayout, LabelMatrix, Transform, verbalizer_vectors
+from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
+from maskmatch.mlm_head import HeadConfig, Transform
 from maskmatch.readout import read_out
 from maskmatch.similarity import Similarity, SimilarityConfig
 
@@ -36,10 +38,18 @@ class MatchingModel(nn.Module):
         similarity: How they are compared.
         labels: The number of labels.
         multi_label: Whether a text may have several labels (sigmoids instead of a softmax).
+        head: The form of the head that the input vector goes through, if the method has one.
     """
 
     def __init__(
-        self, encoder: nn.Module, method: Method, similarity: SimilarityConfig, labels: int, multi_label: bool
+        self,
+        encoder: nn.Module,
+        method: Method,
+        similarity: SimilarityConfig,
+        labels: int,
+        multi_label: bool,
+        *,
+        head: HeadConfig | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -48,7 +58,8 @@ class MatchingModel(nn.Module):
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
-        self.transform = Transform(dimension, self._word_embeddings().embedding_dim) if method.transform else None
+        words = self._word_embeddings()
+        self.transform = Transform(dimension, words, head or HeadConfig()) if method.transform else None
 
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
@@ -60,7 +71,17 @@ class MatchingModel(nn.Module):
 
     def word_vectors(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """The vectors of label texts that stand for themselves as words: (F, 1, dim)."""
-        return verbalizer_vectors(self._word_embeddings(), token_ids)
+        embeddings = self._word_embeddings().weight  # (vocabulary, dim)
+
+        def words(ids: torch.Tensor) -> torch.Tensor:
+            return embeddings[ids] if self.transform is None else self.transform.words(ids, embeddings)
+
+        return verbalizer_vectors(token_ids, words, embeddings.device)
+
+    def is_pretrained(self, parameter: str) -> bool:
+        """Whether a parameter, by its name, was pretrained: it then learns at the encoder's rate."""
+        with_head = self.transform is not None and self.transform.config.pretrained
+        return parameter.startswith(("encoder.", "transform.") if with_head else "encoder.")
 
     def forward(
         self,
@@ -116,8 +137,9 @@ class MatchingModel(nn.Module):
 
     def _encode_pooled(self, groups: Sequence[TokenBatch], texts: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         inputs, labels, input_rows, label_rows = [], [], [], []
-        for group in groups:
-            states = hidden_states(self.encoder, group)  # (rows, length, dim)
+        with parametrize.cached():  # where an adapter is learned, its product is made once for all groups
+            read = [hidden_states(self.encoder, group) for group in groups]  # each (rows, length, dim)
+        for group, states in zip(groups, read, strict=True):
             split = int((group.rows < texts).sum())  # rows ascend, so texts come first
             if split:
                 inputs.append(self._read_inputs(group.part(0, split), states[:split]))

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from huggingface_hub import ModelCardData
 
 from maskmatch.labels import label_from_json
+from maskmatch.mlm_head import HeadConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LABELS_SHOWN = 50
+NEW_LINE = "\n"
 
 
 def model_card(data: Mapping[str, Any], temperature: float | None = None) -> str:
@@ -34,7 +36,7 @@ def model_card(data: Mapping[str, Any], temperature: float | None = None) -> str
         f"`{data['encoder']}`: {config['task']['description']}.{_editing(config['method'])}",
         _usage(config),
         _labels(data["labels"]),
-        _settings(config, temperature),
+        _settings(config, temperature, data.get("head")),
         _training(data.get("training")),
         _evaluation(data.get("evaluation")),
     ]
@@ -60,15 +62,15 @@ def _usage(config: Mapping[str, Any]) -> str:
 def _labels(labels: list[Mapping[str, Any]]) -> str:
     rows = [
         f"| `{_cell(label.id)}` | {_cell(label.name)} | {_cell(label.description)} | "
-        f"{_cell('; '.join(label.phrases))} |"
+        f"{_cell('; '.join(label.phrases))} | {_cell('; '.join(label.words))} |"
         for label in map(label_from_json, labels[:LABELS_SHOWN])
     ]
     more = f"\n\n… and {len(labels) - LABELS_SHOWN} more." if len(labels) > LABELS_SHOWN else ""
-    head = "| label | reads | description | phrases |\n|---|---|---|---|\n"
+    head = "| label | reads | description | phrases | words |\n|---|---|---|---|---|\n"
     return f"## {len(labels)} labels\n\n{head}" + "\n".join(rows) + more
 
 
-def _settings(config: Mapping[str, Any], temperature: float | None) -> str:
+def _settings(config: Mapping[str, Any], temperature: float | None, head: Mapping[str, Any] | None) -> str:
     similarity = config["similarity"]
     shown = similarity["temperature"] if temperature is None else float(f"{temperature:.4g}")
     several = f"several, from a probability of {config['threshold']:.3f} on"
@@ -81,6 +83,7 @@ def _settings(config: Mapping[str, Any], temperature: float | None) -> str:
         f"{' (learned)' if similarity['learn_temperature'] else ''}\n"
         f"- at most {config['max_length']} tokens a text; longer texts are shortened\n"
         f"- labels a text: {several if config['multi_label'] else 'one'}"
+        f"{'' if head is None else f'{NEW_LINE}- {HeadConfig(**head).note}'}"
     )
 
 

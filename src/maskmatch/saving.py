@@ -28,11 +28,12 @@ from maskmatch.config import MatcherConfig, TrainingSummary
 from maskmatch.encoder import Encoder
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
+from maskmatch.mlm_head import HeadConfig
 from maskmatch.model_card import model_card
 from maskmatch.whole_folder import recover, whole_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import torch
 
@@ -56,6 +57,8 @@ class SavedModel:
     """What the label vectors hang on besides the weights and the labels' words."""
     head: Mapping[str, torch.Tensor]
     """What the method has learned besides encoder and label vectors."""
+    head_config: HeadConfig | None = None
+    """The form of the head over the mask, if the method has one."""
     training: TrainingSummary | None = None
     evaluation: Mapping[str, Any] | None = None
     """The headline figures of the last evaluation, for the model card."""
@@ -66,13 +69,17 @@ def is_saved(folder: Path) -> bool:
     return (folder / CONFIG_FILE).exists()
 
 
-def check_target(folder: Path) -> None:
-    """Refuse a folder that holds anything but a saved classifier, or that cannot be made."""
+def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: str = "saved classifier") -> None:
+    """Refuse a folder that holds anything but what is to be replaced, or that cannot be made.
+
+    Args:
+        folder: Where something is to be saved.
+        ours: Whether a folder holds what may be replaced.
+        kind: What that is called.
+    """
     recover(folder)
-    if folder.exists() and not (folder.is_dir() and (is_saved(folder) or not any(folder.iterdir()))):
-        raise MaskMatchError(
-            f"{folder} is there already and is no saved classifier; choose another folder, nothing was written."
-        )
+    if folder.exists() and not (folder.is_dir() and (ours(folder) or not any(folder.iterdir()))):
+        raise MaskMatchError(f"{folder} is there already and is no {kind}; choose another folder, nothing was written.")
     above = next(parent for parent in folder.absolute().parents if parent.exists())
     if not (above.is_dir() and os.access(above, os.W_OK)):
         raise MaskMatchError(f"{folder} cannot be written: {above} is not a folder in which files can be made.")
@@ -96,7 +103,7 @@ def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) 
     metadata = {
         "key": model.label_vector_key,
         "weights": _fingerprint(folder),
-        "texts": _digest_of_texts(model.labels),
+        "texts": _digest_of_texts(model.labels, model.config),
     }
     vectors = {"vectors": model.label_vectors.detach().contiguous().cpu()}
     save_file(vectors, folder / LABELS_FILE, metadata=metadata)
@@ -111,6 +118,7 @@ def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) 
         },
         "encoder": model.encoder.source,
         "config": model.config.to_json(),
+        "head": None if model.head_config is None else asdict(model.head_config),
         "labels": labels,
         "training": None if model.training is None else asdict(model.training),
         "evaluation": None if model.evaluation is None else dict(model.evaluation),
@@ -134,6 +142,7 @@ def read_model(folder: Path, source: str) -> SavedModel:
         config = MatcherConfig.from_json(data["config"])
         labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
         training = TrainingSummary(**data["training"]) if data.get("training") else None
+        head_config = HeadConfig(**data["head"]) if data.get("head") else None
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{folder / CONFIG_FILE} is damaged: {error!r} does not fit.") from error
     missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != "README.md"]
@@ -144,7 +153,7 @@ def read_model(folder: Path, source: str) -> SavedModel:
     encoder = replace(Encoder.load(folder, source), source=str(data.get("encoder") or source))
     if vectors is not None and not config.method.reads_labels and vectors.shape[2] != encoder.dimension:
         raise MaskMatchError(f"{folder / LABELS_FILE} is damaged: its vectors are not of the encoder's size.")
-    return SavedModel(encoder, config, labels, vectors, key, head, training, data.get("evaluation"))
+    return SavedModel(encoder, config, labels, vectors, key, head, head_config, training, data.get("evaluation"))
 
 
 def push_model(model: SavedModel, repo_id: str, *, private: bool, token: str | None) -> str:
@@ -188,7 +197,7 @@ def _read_vectors(folder: Path, labels: LabelSet, config: MatcherConfig) -> tupl
     if vectors is None or vectors.dim() != 3 or (learned and len(vectors) != len(labels)):
         raise MaskMatchError(f"{path} is damaged: it does not hold the vectors of the labels.")
     computed_with = (metadata.get("weights"), metadata.get("texts"))
-    belongs = learned or computed_with == (_fingerprint(folder), _digest_of_texts(labels))
+    belongs = learned or computed_with == (_fingerprint(folder), _digest_of_texts(labels, config))
     return (vectors if belongs else None), metadata.get("key", "")
 
 
@@ -210,9 +219,9 @@ def _fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _digest_of_texts(labels: LabelSet) -> str:
-    """A digest of what the encoder reads for the labels."""
-    texts = [label.texts for label in labels.labels]
+def _digest_of_texts(labels: LabelSet, config: MatcherConfig) -> str:
+    """A digest of what the method reads for the labels."""
+    texts = [label.verbalizer if config.method.reads_words else label.texts for label in labels.labels]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.nn.functional import normalize
 from tqdm.auto import tqdm
 
 from maskmatch.encoder import BATCH_SIZE, Encoder, encode_prompts, length_groups, pad
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
+from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
 from maskmatch.targets import target_array
@@ -31,17 +34,28 @@ ROWS_FOR_OFFSET = 256
 """How many training rows tell from which similarity on a label applies."""
 
 
+@dataclass(frozen=True)
+class Judgement:
+    """The predicted label of each text with how sure it is; or lists of labels, with the probabilities of all."""
+
+    predicted: list[Any]
+    confidence: NDArray[np.float64] | None = None  # (n,)
+    probabilities: NDArray[np.float32] | None = None  # (n, K)
+
+
 class Scorer:
     """An encoder with its prompts and its model, ready to score texts with labels.
 
     Args:
         encoder: The pretrained encoder with its tokenizer.
         config: Prompts, method, similarity.
+        head: The head that the encoder was pretrained with, if it has one and the method uses it.
     """
 
-    def __init__(self, encoder: Encoder, config: MatcherConfig) -> None:
+    def __init__(self, encoder: Encoder, config: MatcherConfig, head: Head | None = None) -> None:
         self.encoder = encoder
         self.config = config
+        self._head = head or Head(HeadConfig(), {})
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._store = LabelVectorStore()
         self._model: MatchingModel | None = None
@@ -53,13 +67,22 @@ class Scorer:
         return self._model
 
     def _new_model(self, labels: int) -> MatchingModel:
-        config = self.config
-        model = MatchingModel(self.encoder.model, config.method, config.similarity, labels, config.multi_label)
+        config, head = self.config, self._head if self.config.method.has_word_head else None
+        model = MatchingModel(
+            self.encoder.model,
+            config.method,
+            config.similarity,
+            labels,
+            config.multi_label,
+            head=None if head is None else head.config,
+        )
+        if head is not None and head.weights and model.transform is not None:
+            model.transform.take(head.weights)
         return model.to(self.encoder.model.device).eval()
 
     def with_config(self, config: MatcherConfig) -> Scorer:
         """A scorer with another config on the same encoder; what the same method has learned is kept."""
-        scorer = Scorer(self.encoder, config)
+        scorer = Scorer(self.encoder, config, self._head)
         old = self._model
         if old is not None and config.method == self.config.method:
             rows = 1 if old.matrix is None else len(old.matrix.weight)
@@ -70,6 +93,20 @@ class Scorer:
             scorer._model.load_state_dict(state, strict=False)
         scorer._store = self._store  # its key tells whether the vectors still hold
         return scorer
+
+    @property
+    def head_config(self) -> HeadConfig | None:
+        """The form of the head over the mask, if the method has one."""
+        return self._head.config if self.config.method.has_word_head else None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of figures should know about how they came to be, in sentences."""
+        return [] if self.head_config is None else [self.head_config.note]
+
+    def layout(self, labels: LabelSet) -> LabelLayout:
+        """The texts of labels that the method reads."""
+        return LabelLayout.of(labels, words=self.config.method.reads_words)
 
     def forget_labels(self) -> None:
         """Drop the label vectors: the weights have changed."""
@@ -97,20 +134,42 @@ class Scorer:
             logger.warning("%d label texts were longer than the model reads and were shortened.", prompts.cut.sum())
         return prompts
 
-    def training_data(self, texts: Sequence[Any], rows: Sequence[Any], labels: LabelSet) -> TrainingData:
-        """Texts with their labels, tokenised once for all of a training run."""
+    def training_data(
+        self, texts: Sequence[Any], rows: Sequence[Any], labels: LabelSet, hold: float = 0.0
+    ) -> TrainingData:
+        """Texts with their labels, tokenised once for all of a training run.
+
+        Args:
+            texts: The texts.
+            rows: The labels of each.
+            labels: All labels.
+            hold: How much vectors are to be held where they are now.
+        """
         from maskmatch.training import TrainingData
 
-        layout = LabelLayout.of(labels)
+        layout = self.layout(labels)
         source = self.config.method.label_source
+        prompts = self.tokenize(texts)
+        holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
         return TrainingData(
-            texts=self.tokenize(texts),
+            texts=prompts,
             targets=target_array(rows, labels, self.config.multi_label),
             layout=layout,
             label_prompts=self._label_prompts(layout.texts) if source == "prompt" else None,
             label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
             pad_id=self.encoder.pad_id,
+            held=self._vectors_now(prompts, labels) if holds else None,
+            hold=hold if holds else 0.0,
         )
+
+    def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
+        """The vectors of texts and label texts as they are, of length 1: (n + F, dim)."""
+        model = self.model(labels)
+        texts = encode_prompts(
+            prompts, model.input_vectors, pad_id=self.encoder.pad_id, device=self.encoder.model.device
+        )
+        flat = self._flat_label_vectors(model, self.layout(labels))
+        return normalize(torch.cat([texts.mean(dim=1), flat.mean(dim=1)]), dim=-1).cpu()
 
     def settle_offset(self, data: TrainingData, labels: LabelSet) -> None:
         """Where a text may have several labels: let as many apply as suit the training rows.
@@ -176,6 +235,15 @@ class Scorer:
                 found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
         return found
 
+    def judge(self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE) -> Judgement:
+        """What is predicted for each text, and how sure that is."""
+        if not self.config.multi_label:
+            best = [pairs[0] for pairs in self.best(prompts, labels, 1, batch_size)]
+            return Judgement([id_ for id_, _ in best], confidence=np.array([value for _, value in best]))
+        matrix = self.probability_matrix(prompts, labels, batch_size)
+        chosen = labels_above(torch.from_numpy(matrix), labels, self.config.threshold)
+        return Judgement(list(chosen), probabilities=matrix)
+
     def label_vectors(self, labels: LabelSet) -> tuple[torch.Tensor, torch.Tensor]:
         """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).
 
@@ -185,14 +253,18 @@ class Scorer:
         if model.matrix is not None:
             vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
             return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
-        layout = LabelLayout.of(labels)
-        flat = self._store.look_up(
+        layout = self.layout(labels)
+        flat = self._flat_label_vectors(model, layout)
+        return layout.arrange(flat), layout.present.to(flat.device)
+
+    def _flat_label_vectors(self, model: MatchingModel, layout: LabelLayout) -> torch.Tensor:
+        """The vectors of all label texts, (F, masks, dim)."""
+        return self._store.look_up(
             layout.texts,
             weights=self._weights_version(model),
             key=self.label_vector_key,
             encode=lambda texts: self._encode_labels(model, texts),
         )
-        return layout.arrange(flat), layout.present.to(flat.device)
 
     def _encode_labels(self, model: MatchingModel, texts: Sequence[str]) -> torch.Tensor:
         """The vectors of label texts, (F, masks, dim)."""
@@ -241,7 +313,7 @@ class Scorer:
             model.matrix.load(vectors)
         else:
             self._store.keep(
-                LabelLayout.of(labels).texts,
+                self.layout(labels).texts,
                 vectors.to(self.encoder.model.device),
                 weights=self._weights_version(model),
                 key=key,

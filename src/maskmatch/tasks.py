@@ -1,10 +1,11 @@
-"""Task presets: for each kind of task, its fields and the prompts that suit it."""
+"""Task presets: for each kind of task, its fields, the prompts that suit it and the metric it is measured by."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.evaluation import find_metric
 from maskmatch.prompts import Prompt
 from maskmatch.prompts.template import RESERVED
 
@@ -13,7 +14,7 @@ LABEL_PARAPHRASES = ("{label} means {mask}.", "The label {label} stands for {mas
 
 @dataclass(frozen=True)
 class Task:
-    """What a kind of task needs: the fields of a text, and the two prompts.
+    """What a kind of task needs: the fields of a text, the two prompts, and a metric.
 
     Make one of your own for texts with other fields::
 
@@ -28,6 +29,7 @@ class Task:
         label_prompt: The label prompt; it names ``{label}`` and holds at least one mask.
         paraphrases: Other input prompts that mean the same: to align with, or to see how much hangs on the wording.
         label_paraphrases: Other label prompts.
+        metric: The metric that the task is usually measured by, as ``evaluate`` reports it.
     """
 
     name: str
@@ -41,8 +43,10 @@ class Task:
         "The label {label} stands for {mask}.",
         "{mask}: {label}",
     )
+    metric: str = "accuracy"
 
     def __post_init__(self) -> None:
+        find_metric(self.metric)
         for name in ("fields", "paraphrases", "label_paraphrases"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if not self.fields:
@@ -140,6 +144,7 @@ TASKS = {
                 "{head} {mask} {tail}: {text}",
                 "{text} {tail} is to {head}: {mask}.",
             ),
+            metric="relation-micro-f1",
         ),
         Task(
             "entity-typing",
@@ -151,6 +156,7 @@ TASKS = {
                 "{entity} is a {mask}. {text}",
                 "{text} The type of {entity}: {mask}.",
             ),
+            metric="micro-f1",
         ),
         Task(
             "stance",
@@ -162,6 +168,7 @@ TASKS = {
                 "{text_b}: {mask}. {text}",
                 "{text} As to {text_b}, this is {mask}.",
             ),
+            metric="stance-f1",
         ),
     )
 }

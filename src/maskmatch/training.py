@@ -22,6 +22,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from maskmatch.anchors import Anchors
 from maskmatch.checkpoints import checkpoint_to_resume, digest
 from maskmatch.config import TrainingConfig, TrainingSummary
 from maskmatch.encoder import length_groups, pad
@@ -53,6 +54,10 @@ class TrainingData:
     label_words: Sequence[Sequence[int]]
     """The label texts' token ids, where labels are words of the embedding table."""
     pad_id: int
+    held: torch.Tensor | None = None  # (n + F, dim)
+    """Vectors of length 1 that those of the texts and label texts are held at, if they are."""
+    hold: float = 0.0
+    """How much they are."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -78,7 +83,16 @@ class TrainingData:
             "targets": torch.from_numpy(self.targets[list(rows)]),
             "layout": self.layout,
             "words": self.label_words,
+            "anchors": self._anchors(rows),
         }
+
+    def _anchors(self, rows: Sequence[int]) -> Anchors | None:
+        """Where the vectors of these texts and of all labels are held."""
+        if self.held is None:
+            return None
+        labels = torch.arange(len(self.texts), len(self.held))
+        vectors = self.held[torch.cat([torch.tensor(list(rows)), labels])]
+        return Anchors(vectors, torch.arange(len(vectors)), weight=self.hold)
 
     def digest(self) -> str:
         """What tells these data from others."""
@@ -169,6 +183,7 @@ def train(
             "epochs": config.epochs_for(len(data)),
             "learning_rate": config.learning_rate,
             "batch_size": config.batch_size,
+            "hold": config.hold,
             "seed": config.seed,
         },
     )
@@ -191,12 +206,13 @@ class MatchTrainer(Trainer):
         """Parameters in groups: the encoder's and the rest's, each with and without weight decay."""
         if self.optimizer is None:
             trained: Any = model or self.model
+            matching: Any = self.model
             decayed = set(self.get_decay_parameter_names(trained))
             rate = self.args.learning_rate
             groups: dict[tuple[bool, bool], list[torch.nn.Parameter]] = {}
             for name, parameter in trained.named_parameters():
                 if parameter.requires_grad:
-                    pretrained = name.removeprefix("module.").startswith("encoder.")
+                    pretrained = matching.is_pretrained(name.removeprefix("module."))
                     groups.setdefault((pretrained, name in decayed), []).append(parameter)
             optimizer_class, options = self.get_optimizer_cls_and_kwargs(self.args, trained)
             options.pop("lr", None)
@@ -324,5 +340,6 @@ def _run(data: BatchSource, config: TrainingConfig) -> dict[str, object]:
         "epochs": config.epochs_for(len(data)),
         "learning_rate": config.learning_rate,
         "batch_size": config.batch_size,
+        "hold": config.hold,
         "seed": config.seed,
     }

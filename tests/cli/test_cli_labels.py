@@ -20,18 +20,19 @@ class TestLabels:
 
     def test_show(self, run: Run, model: Path) -> None:
         table = run("labels", "show", model).out.splitlines()
-        assert table[0].split("\t") == ["label", "reads", "description", "phrases"]
+        assert table[0].split("\t") == ["label", "reads", "description", "phrases", "words"]
         assert [row.split("\t")[0] for row in table[1:]] == sorted(LABELS)
         assert self.ids(run("labels", "show", model, "--json")) == sorted(LABELS)
 
     def test_add_rename_remove(self, run: Run, own: Path) -> None:
         added = run("labels", "add", own, "chargeback", "--description", "money taken back", "--phrase",
-                    "dispute", "--json")  # fmt: skip
+                    "dispute", "--word", "stolen", "--json")  # fmt: skip
         assert json.loads(added.out)[-1] == {
             "id": "chargeback",
             "name": "chargeback",
             "description": "money taken back",
             "phrases": ["dispute"],
+            "words": ["stolen"],
         }
         assert len(run("predict", own, "--text", "x", "-k", 9).rows()[0]["top_k"]) == 4
         assert self.ids(run("labels", "add", own, "one", "two", "--json"))[-2:] == ["one", "two"]
@@ -44,7 +45,7 @@ class TestLabels:
     def test_numbers_are_found(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         MaskMatcher.from_pretrained(tiny("bert"), {3: "refund", 4: "card"}).save_pretrained(tmp_path / "m")
         assert self.ids(run("labels", "rename", tmp_path / "m", "3", "money", "--json")) == [3, 4]
-        assert "3\tmoney\t\t" in run("labels", "show", tmp_path / "m").out.splitlines()
+        assert "3\tmoney\t\t\t" in run("labels", "show", tmp_path / "m").out.splitlines()
         assert self.ids(run("labels", "remove", tmp_path / "m", "4", "--json")) == [3]
 
     def test_refusals(self, run: Run, own: Path, tmp_path: Path, tiny: Tiny) -> None:

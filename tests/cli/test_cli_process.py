@@ -86,7 +86,10 @@ class TestTasks:
             "stance", "intent", "question", "emotion",
         }  # fmt: skip
         data = json.loads(run("tasks", "--json").out)
-        assert {"name", "description", "fields", "prompt", "label_prompt"} <= data[0].keys()
+        assert {"name", "description", "fields", "prompt", "label_prompt", "paraphrases", "metric"} <= data[0].keys()
+        relation = dict(zip(rows[0], next(row for row in rows if row[0] == "relation"), strict=True))
+        assert relation["metric"] == "relation-micro-f1"
+        assert "{head} {mask} {tail}: {text}" in relation["paraphrases"]
 
 
 def test_results_are_utf_8_whatever_the_system_says(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

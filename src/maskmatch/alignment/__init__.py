@@ -5,7 +5,7 @@ prompted texts and names to the encoder's own mean-pooled vectors, over many pro
 there are label sets with texts, it learns to match them as well.
 """
 
-from maskmatch.alignment.align import Alignment, align
+from maskmatch.alignment.align import Alignment, align, check_output
 from maskmatch.alignment.config import AlignmentConfig
 
-__all__ = ["Alignment", "AlignmentConfig", "align"]
+__all__ = ["Alignment", "AlignmentConfig", "align", "check_output"]

@@ -65,6 +65,7 @@ class AlignmentData:
         names: Label names, or phrases that stand for them.
         sets: Label sets with texts, or none.
         vectors: The frozen encoder's vectors, of length 1, of texts with one field and of names.
+        encoder_digest: What tells the encoder from others: its checkpoints are of no use to them.
         config: How to align.
         pad_id: The token id to pad with.
     """
@@ -77,12 +78,14 @@ class AlignmentData:
         names: Sequence[str],
         sets: Sequence[LabelledTexts],
         vectors: Mapping[str, torch.Tensor],
+        encoder_digest: str,
         config: AlignmentConfig,
         pad_id: int,
     ) -> None:
         self._tokenizer = tokenizer
         self._texts, self._names, self._sets = texts, names, sets
         self._vectors = vectors
+        self._encoder_digest = encoder_digest
         self._config = config
         self._pad_id = pad_id
         self._weights = [min(len(each.names), MOST_WEIGHT) for each in sets]
@@ -104,7 +107,7 @@ class AlignmentData:
 
     def digest(self) -> str:
         """What tells these data from others."""
-        parts = (*self._texts, *self._names, *map(repr, self._sets), repr(self._config.recipe))
+        parts = (self._encoder_digest, *self._texts, *self._names, *map(repr, self._sets), repr(self._config.recipe))
         return digest(*(part.encode() for part in parts))
 
     def batch(self, rows: Sequence[int]) -> dict[str, Any]:
@@ -117,8 +120,8 @@ class AlignmentData:
 
     def _unlabelled(self, rng: random.Random) -> dict[str, Any]:
         """Some texts and names, each in a prompt of its own, with their anchors."""
-        texts = rng.sample(self._texts, min(self._config.texts, len(self._texts)))
-        names = rng.sample(self._names, min(self._config.names, len(self._names)))
+        texts = rng.sample(self._texts, min(self._config.texts_a_draw, len(self._texts)))
+        names = rng.sample(self._names, min(self._config.names_a_draw, len(self._names)))
         pooled = self._in_prompts([(rng.choice(PROMPTS), SINGLE_FIELD, text) for text in texts])
         pooled = pooled.followed_by(
             self._in_prompts([(rng.choice(LABEL_PROMPTS), LABEL_FIELD, name) for name in names])
@@ -133,10 +136,10 @@ class AlignmentData:
         """Some labels of one label set, with texts of theirs."""
         (labelled,) = rng.choices(self._sets, self._weights)
         task = find_task(labelled.task)
-        count = rng.randint(2, min(len(labelled.names), self._config.names))
+        count = rng.randint(2, min(len(labelled.names), self._config.names_a_draw))
         drawn = rng.sample(range(len(labelled.names)), count)
         names = [rng.choice(labelled.names[label]) for label in drawn]
-        targets = [place % count for place in range(self._config.texts)]
+        targets = [place % count for place in range(self._config.texts_a_draw)]
         texts = [rng.choice(labelled.texts[drawn[target]]) for target in targets]
         prompt, label_prompt = rng.choice(_prompts(task)), rng.choice(LABEL_PROMPTS)
         pooled = self._in_prompts(

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import math
+from dataclasses import asdict, dataclass, replace
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
+from maskmatch.config import TrainingConfig
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+LEAST = {"steps": 1, "matching_steps": 0, "rank": 1, "draws": 1, "texts_a_draw": 2, "names_a_draw": 2}
+"""How much of something there has to be."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +28,8 @@ class AlignmentConfig:
         rank: The rank of what is added to each matrix of the encoder.
         learning_rate: The peak learning rate; it rises over the first tenth and falls to zero.
         draws: How many draws make a step. A draw is some texts and names, or some texts and names of one label set.
-        texts: Texts a draw.
-        names: Names a draw; of a label set, at most as many labels.
+        texts_a_draw: How many texts a draw holds.
+        names_a_draw: How many names; of a label set, at most as many labels.
         anchor: How much the frozen encoder's vectors count beside the matching of names.
         seed: Same seed, same result.
         checkpoints: A folder for checkpoints, ten a run, to resume from.
@@ -34,19 +41,47 @@ class AlignmentConfig:
     rank: int = 16
     learning_rate: float = 1e-3
     draws: int = 3
-    texts: int = 10
-    names: int = 14
+    texts_a_draw: int = 10
+    names_a_draw: int = 14
     anchor: float = 1.0
     seed: int = 0
     checkpoints: str | Path | None = None
     resume: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("steps", "rank", "draws", "texts", "names"):
-            least = 2 if name in ("texts", "names") else 1
+        for name, least in LEAST.items():
             value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number of at least {least}.")
+            object.__setattr__(self, name, int(value))
+        anchor: Any = self.anchor
+        if not isinstance(anchor, Real) or not 0 <= float(anchor) < math.inf:
+            raise MaskMatchError(f"anchor is {anchor!r}; it has to be a number from 0 on.")
+        checked = self.training()
+        for name in ("learning_rate", "seed"):
+            object.__setattr__(self, name, getattr(checked, name))
+
+    def changed(self, options: Mapping[str, Any]) -> AlignmentConfig:
+        """The same settings but for those that are given."""
+        unknown = set(options) - set(self.__dataclass_fields__)
+        if unknown:
+            raise MaskMatchError(
+                f"align takes no {', '.join(sorted(unknown))}; it takes {', '.join(self.__dataclass_fields__)}."
+            )
+        return replace(self, **options)
+
+    def training(self) -> TrainingConfig:
+        """The settings of the training loop, which checks those that it shares."""
+        return TrainingConfig(
+            epochs=1,
+            batch_size=1,
+            learning_rate=self.learning_rate,
+            weight_decay=0.0,
+            seed=self.seed,
+            checkpoints=self.checkpoints,
+            resume=self.resume,
+            arguments={"gradient_accumulation_steps": self.draws, "train_sampling_strategy": "sequential"},
+        )
 
     @property
     def recipe(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import typer
 from maskmatch import __version__
 from maskmatch.cli.align import align
 from maskmatch.cli.classify import classify
+from maskmatch.cli.compare import compare
 from maskmatch.cli.demo import demo
 from maskmatch.cli.evaluate import evaluate
 from maskmatch.cli.labels import labels_app
@@ -32,6 +33,7 @@ app.command()(classify)
 app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(compare)
 app.command()(align)
 app.add_typer(labels_app, name="labels")
 app.command()(tasks)

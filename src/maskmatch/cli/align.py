@@ -56,15 +56,14 @@ def align(
         skip_bad_rows=skip_bad_rows,
     )
 
-    from maskmatch.alignment import AlignmentConfig
+    from maskmatch.alignment import AlignmentConfig, check_output
     from maskmatch.alignment import align as run
     from maskmatch.data import load_examples
     from maskmatch.data.label_sets import load_label_sets
     from maskmatch.label_files import load_labels
-    from maskmatch.saving import check_target
 
     output = output.expanduser()
-    check_target(output)
+    check_output(output, model)  # before the work, not after it
     config = AlignmentConfig(
         steps=steps,
         matching_steps=matching_steps,
@@ -74,7 +73,8 @@ def align(
         checkpoints=checkpoints,
         resume=resume,
     )
-    examples = load_examples(texts, ("text",), want_label=False, **reading)
+    columns = {name: column for name, column in reading["named"].items() if name == "text"}  # others are for --check
+    examples = load_examples(texts, ("text",), want_label=False, **{**reading, "named": columns})
     options.tell_skipped(examples.skipped, texts)
     names = None if labels is None else load_labels(labels)
     sets = [] if label_sets is None else load_label_sets(label_sets)
@@ -96,10 +96,13 @@ def align(
 
 def _zero_shot(model: str | None, check: str, task: str | None, reading: dict[str, Any]) -> float:
     """The accuracy on labelled rows by the names of their labels alone."""
-    from maskmatch import MaskMatcher
+    from maskmatch import MaskMatcher, MaskMatchError
+    from maskmatch.targets import has_several
 
     matcher = MaskMatcher.from_pretrained(model, task=task)
     rows = options.load_rows(check, matcher.config.prompt.fields, reading)
     assert rows.labels is not None
+    if has_several(rows.labels):
+        raise MaskMatchError(f"The rows of {check} have several labels each; check with rows of one label.")
     matcher.add_labels(list(dict.fromkeys(rows.labels)))
     return float(matcher.evaluate(rows.texts, rows.labels).accuracy)

@@ -18,6 +18,9 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt."),
     ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="What the score is, e.g. macro-f1; the task's usual metric if left out.")
+    ] = None,
     threshold: options.Threshold = None,
     device: options.Device = None,
     batch_size: options.BatchSize = 64,
@@ -29,9 +32,12 @@ def evaluate(
     skip_bad_rows: options.SkipBadRows = False,
     json: options.AsJson = False,
 ) -> None:
-    """Measure a classifier: accuracy, F1, calibration, a table of labels, the worst confusions."""
+    """Measure a classifier: the task's metric, accuracy, F1, calibration, a table of labels, the worst confusions."""
     from maskmatch import MaskMatcher
+    from maskmatch.evaluation import find_metric
 
+    if metric is not None:
+        find_metric(metric)  # before anything is loaded
     reading = options.reading_options(
         text_field=text_field,
         label_field=label_field,
@@ -42,7 +48,7 @@ def evaluate(
     )
     matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
     rows = options.load_rows(test, matcher.config.prompt.fields, reading)
-    report = matcher.evaluate(rows.texts, rows.labels, data=test, batch_size=batch_size)
+    report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)
     if output is not None:
         report.save(output)
         options.tell(f"report saved in {output}")

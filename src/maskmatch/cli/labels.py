@@ -29,19 +29,24 @@ def show(folder: Folder, json: options.AsJson = False) -> None:
 
 @labels_app.command()
 def add(
+    *,
     folder: Folder,
     names: Annotated[list[str], typer.Argument(help="The names of the new labels.")],
     description: Annotated[str | None, typer.Option(help="What the label means (with a single name).")] = None,
     phrase: Annotated[list[str] | None, typer.Option(help="Another name for it (with a single name).")] = None,
+    word: Annotated[
+        list[str] | None, typer.Option(help="What it says at a mask, for prompt-tuning (with a single name).")
+    ] = None,
     json: options.AsJson = False,
 ) -> None:
     """Add labels; they can be predicted at once."""
     from maskmatch.labels import Label
 
-    if len(names) > 1 and (description or phrase):
-        raise typer.BadParameter("a description or phrase goes with a single name.", param_hint="NAMES")
+    if len(names) > 1 and (description or phrase or word):
+        raise typer.BadParameter("a description, phrase or word goes with a single name.", param_hint="NAMES")
     matcher = _load_to_edit(folder)
-    matcher.add_labels([Label(name, "", description or "", tuple(phrase or ())) for name in names])
+    phrases, words = tuple(phrase or ()), tuple(word or ())
+    matcher.add_labels([Label(name, "", description or "", phrases, words) for name in names])
     matcher.save_pretrained(folder)
     _print(matcher, json)
 
@@ -100,6 +105,9 @@ def _print(matcher: MaskMatcher, json: bool) -> None:
         options.print_json([label_to_json(label) for label in matcher.labels.labels])
         return
     options.print_table(
-        ("label", "reads", "description", "phrases"),
-        [(str(label.id), label.name, label.description, "; ".join(label.phrases)) for label in matcher.labels.labels],
+        ("label", "reads", "description", "phrases", "words"),
+        [
+            (str(label.id), label.name, label.description, "; ".join(label.phrases), "; ".join(label.words))
+            for label in matcher.labels.labels
+        ],
     )

@@ -8,16 +8,24 @@ from maskmatch.cli import options
 
 
 def tasks(json: options.AsJson = False) -> None:
-    """List the task presets with their fields and prompts."""
+    """List the task presets with their fields, metric, prompts and paraphrases of the prompts."""
     from maskmatch.tasks import TASKS
 
     if json:
         options.print_json([asdict(task) for task in TASKS.values()])
         return
     options.print_table(
-        ("task", "what is classified", "fields", "input prompt", "label prompt"),
+        ("task", "what is classified", "fields", "metric", "input prompt", "label prompt", "paraphrases"),
         [
-            (task.name, task.description, ", ".join(task.fields), task.prompt, task.label_prompt)
+            (
+                task.name,
+                task.description,
+                ", ".join(task.fields),
+                task.metric,
+                task.prompt,
+                task.label_prompt,
+                " | ".join((*task.paraphrases, *task.label_paraphrases)),
+            )
             for task in TASKS.values()
         ],
     )

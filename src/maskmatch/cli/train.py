@@ -39,6 +39,9 @@ def train(
     epochs: Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=RUN)] = None,
     learning_rate: Annotated[float, typer.Option(help="The peak rate.", rich_help_panel=RUN)] = 2e-4,
     batch_size: Annotated[int, typer.Option(help="Texts a step.", min=1, rich_help_panel=RUN)] = 32,
+    hold: Annotated[
+        float, typer.Option(help="How much vectors are held where they were before training.", rich_help_panel=RUN)
+    ] = 0.0,
     patience: Annotated[
         int | None, typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=RUN)
     ] = None,
@@ -80,6 +83,7 @@ def train(
         epochs=epochs,
         learning_rate=learning_rate,
         batch_size=batch_size,
+        hold=hold,
         seed=seed,
         patience=patience,
         checkpoints=checkpoints,
@@ -134,5 +138,5 @@ def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:
     ]
     if summary.dev is not None:
         lines.append("on dev: " + ", ".join(f"{name} {value:.4f}" for name, value in summary.dev.items()))
-    lines.append(f"saved in {output}")
+    lines += [*summary.notes, f"saved in {output}"]
     typer.echo("\n".join(lines))

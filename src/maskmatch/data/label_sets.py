@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from maskmatch.data.sources import is_unicode
 from maskmatch.errors import MaskMatchError
 
 
@@ -33,10 +34,16 @@ class LabelledTexts:
         if len(self.names) < 2:
             raise MaskMatchError(f"The label set {self.name} has fewer than two labels.")
         for names, texts in zip(self.names, self.texts, strict=True):
-            if not names or not all(isinstance(name, str) and name.strip() for name in names):
-                raise MaskMatchError(f"The label set {self.name} has a label without a name.")
+            if not names or not all(isinstance(name, str) and name.strip() and is_unicode(name) for name in names):
+                raise MaskMatchError(f"The label set {self.name} has a label without a name, or with one of no words.")
             if not texts:
                 raise MaskMatchError(f"The label set {self.name} has no texts for the label {names[0]!r}.")
+            for text in texts:
+                if not isinstance(text, (str, Mapping)) or not text or (isinstance(text, str) and not text.strip()):
+                    raise MaskMatchError(
+                        f"The label set {self.name} has {text!r} where a text of the label {names[0]!r} belongs: a "
+                        "string, or a dict of fields."
+                    )
 
     @classmethod
     def of_rows(cls, name: str, task: str, texts: Sequence[Any], labels: Sequence[Any]) -> LabelledTexts:
@@ -63,16 +70,21 @@ def load_label_sets(folder: str | Path) -> list[LabelledTexts]:
 def _load(file: Path, name: str) -> LabelledTexts:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MaskMatchError(f"{file} is not a label set in JSON: {error}") from error
     if not (
         isinstance(data, Mapping) and isinstance(data.get("kind"), str) and isinstance(data.get("labels"), Mapping)
     ):
         raise MaskMatchError(f'{file} is no label set; it has to hold {{"kind": task, "labels": {{name: [texts]}}}}.')
-    other = data.get("other_names", {})
+    labels, other = data["labels"], data.get("other_names", {})
+    if not isinstance(other, Mapping) or not other.keys() <= labels.keys():
+        raise MaskMatchError(f'{file}: "other_names" has to be {{name: [names]}} for names that are labels.')
+    for part in (*labels.values(), *other.values()):
+        if not isinstance(part, list):
+            raise MaskMatchError(f"{file}: each label has a list of texts, or of other names, not {part!r:.60}.")
     return LabelledTexts(
         name,
         data["kind"],
-        tuple((label, *other.get(label, ())) for label in data["labels"]),
-        tuple(tuple(texts) for texts in data["labels"].values()),
+        tuple((label, *other.get(label, ())) for label in labels),
+        tuple(tuple(texts) for texts in labels.values()),
     )

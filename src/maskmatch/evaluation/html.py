@@ -16,6 +16,8 @@ from maskmatch.evaluation.style import STYLE
 from maskmatch.evaluation.text import ALL_LABELS_UP_TO, worst_first
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from maskmatch.evaluation.metrics import LabelScore, ReliabilityBin
     from maskmatch.evaluation.report import Confusion, EvaluationReport
 
@@ -41,10 +43,15 @@ def report_page(report: EvaluationReport) -> str:
         "<footer>Made by maskmatch. Rows are counted from 0. Macro-F1 is the mean over the labels that occur "
         "in the truth or in the predictions.</footer>",
     ]
+    return whole_page("Evaluation report", body)
+
+
+def whole_page(title: str, body: Sequence[str], style: str = "") -> str:
+    """A page that needs nothing from elsewhere; `style` comes on top of the style of all pages."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Evaluation report</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n"
         + "\n".join(part for part in body if part)
         + "\n</body>\n</html>\n"
     )
@@ -60,6 +67,7 @@ def _origin(report: EvaluationReport) -> str:
 def _tiles(report: EvaluationReport) -> str:
     right = "texts with all labels right" if report.multi_label else "texts given the right label"
     tiles = [
+        ("Score", f"{report.score:.3f}", escape(report.metric)),
         ("Accuracy", f"{report.accuracy:.3f}", right),
         ("Macro-F1", f"{report.macro_f1:.3f}", "every label counts the same"),
         ("Micro-F1", f"{report.micro_f1:.3f}", "every decision counts the same"),

@@ -100,7 +100,7 @@ def macro_f1(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
 
 def micro_f1(truth: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
     """F1 over all decisions together; with one label per text this is the accuracy."""
-    return _pooled_f1(label_scores(truth, predicted))
+    return pooled_f1(label_scores(truth, predicted))
 
 
 def label_scores(
@@ -140,7 +140,7 @@ def multi_label_macro_f1(truth: Sequence[Collection[Hashable]], predicted: Seque
 
 def multi_label_micro_f1(truth: Sequence[Collection[Hashable]], predicted: Sequence[Collection[Hashable]]) -> float:
     """F1 over all (text, label) decisions together, so that frequent labels count more."""
-    return _pooled_f1(multi_label_scores(truth, predicted))
+    return pooled_f1(multi_label_scores(truth, predicted))
 
 
 def multi_label_scores(
@@ -263,6 +263,12 @@ def best_threshold(truth: ArrayLike, probabilities: ArrayLike) -> float:
     return float(best[np.argmin(np.abs(best - 0.5))])
 
 
+def pooled_f1(scores: Sequence[LabelScore]) -> float:
+    """F1 over the decisions on some labels together."""
+    decisions = sum(score.support + score.predicted for score in scores)
+    return 2 * sum(score.correct for score in scores) / decisions if decisions else 0.0
+
+
 def as_probabilities(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """The values as an array of numbers between 0 and 1, or an error that calls them `name`."""
     numbers = np.asarray(values, dtype=np.float64)
@@ -322,8 +328,3 @@ def _score_rows(true: Any, guess: Any, positions: dict[Hashable, int]) -> list[L
 def _mean_f1(scores: Sequence[LabelScore]) -> float:
     occurring = [score.f1 for score in scores if score.occurs]
     return sum(occurring) / len(occurring) if occurring else 0.0
-
-
-def _pooled_f1(scores: Sequence[LabelScore]) -> float:
-    decisions = sum(score.support + score.predicted for score in scores)
-    return 2 * sum(score.correct for score in scores) / decisions if decisions else 0.0

@@ -6,7 +6,8 @@ from html import escape
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from maskmatch.evaluation.display import counted, one_line, shorten_name, text_width
+from maskmatch.evaluation.display import counted, shorten_name, text_width
+from maskmatch.evaluation.svg import COLUMN_WIDTH, legend, picture, text_at, title
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 LABELS_IN_PICTURE = 40
 
 _NAME_COLUMNS = 24
-_COLUMN_WIDTH = 7.2  # of one sign at 12 pixels, on the safe side for the usual sans-serif fonts
 
 
 def labels_in_picture(report: EvaluationReport) -> list[LabelScore]:
@@ -36,23 +36,23 @@ def confusion_matrix(report: EvaluationReport, names: LabelNames) -> str:
     cell = min(max(800 // len(scores), 21), 72)
     room = _NAME_COLUMNS if len(scores) <= 20 else _NAME_COLUMNS - 4
     called = [shorten_name(names[score.label], room) for score in scores]
-    longest = max(text_width(name) for name in called) * _COLUMN_WIDTH
+    longest = max(text_width(name) for name in called) * COLUMN_WIDTH
     # Names across lean by 60 degrees: they rise by sin 60 of their length and reach out by cos 60 of it.
     left, top, right = longest + 30, longest * 0.87 + 42, max(longest * 0.5 - cell / 2, 0) + 12
     side = cell * len(scores)
     parts = [
-        _text(left + side / 2, 14, "predicted", "axis", anchor="middle"),
+        text_at(left + side / 2, 14, "predicted", "axis", anchor="middle"),
         f'<text class="axis" text-anchor="middle" transform="translate(12 {top + side / 2:.1f}) rotate(-90)">'
         "true</text>",
     ]
     for place, (score, name) in enumerate(zip(scores, called, strict=True)):
         middle = (place + 0.5) * cell
         full = names[score.label]
-        parts.append(_text(left - 8, top + middle + 4, name, "name", anchor="end", tooltip=full))
+        parts.append(text_at(left - 8, top + middle + 4, name, "name", anchor="end", tooltip=full))
         parts.append(_leaning_text(left + middle + 3, top - 8, name, tooltip=full))
     parts += _cells(report, scores, names, (left, top, cell))
     parts.append(f'<rect class="frame" x="{left:.1f}" y="{top:.1f}" width="{side}" height="{side}"/>')
-    return _picture(left + side + right, top + side + 8, "Confusion matrix", parts)
+    return picture(left + side + right, top + side + 8, "Confusion matrix", parts)
 
 
 def reliability_curve(bins: Sequence[ReliabilityBin], confidence: str, accuracy: str) -> str:
@@ -71,38 +71,38 @@ def reliability_curve(bins: Sequence[ReliabilityBin], confidence: str, accuracy:
             points.append((x, y, 3.5 + 8 * sqrt(each.count / largest), tooltip))
         parts.append(
             f'<rect class="count" x="{left + side * each.low + 2:.1f}" y="{strip_top + strip - height:.1f}" '
-            f'width="{side * (each.high - each.low) - 4:.1f}" height="{height:.1f}">{_title(tooltip)}</rect>'
+            f'width="{side * (each.high - each.low) - 4:.1f}" height="{height:.1f}">{title(tooltip)}</rect>'
         )
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in points)
     parts.append(f'<polyline class="curve" points="{line}"/>')
     parts += [
-        f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">{_title(tooltip)}</circle>'
+        f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}">{title(tooltip)}</circle>'
         for x, y, radius, tooltip in points
     ]
     floor = strip_top + strip
     parts += [
         f'<line class="frame" x1="{left}" y1="{floor}" x2="{left + side}" y2="{floor}"/>',
-        _text(left - 8, strip_top + 9, f"{largest:,}", "tick", anchor="end"),
-        _text(left - 8, floor, "0", "tick", anchor="end"),
-        _text(left + side / 2, floor + 20, confidence, "axis", anchor="middle"),
+        text_at(left - 8, strip_top + 9, f"{largest:,}", "tick", anchor="end"),
+        text_at(left - 8, floor, "0", "tick", anchor="end"),
+        text_at(left + side / 2, floor + 20, confidence, "axis", anchor="middle"),
         f'<text class="axis" text-anchor="middle" transform="translate(14 {top + side / 2}) rotate(-90)">'
         f"{escape(accuracy)}</text>",
     ]
-    return _picture(left + side + 16, floor + 30, "Reliability curve", parts)
+    return picture(left + side + 16, floor + 30, "Reliability curve", parts)
 
 
 def label_bars(report: EvaluationReport, names: LabelNames) -> str:
     """For each label a bar of the texts that were found, missed and wrongly given it."""
     scores = labels_in_picture(report)
     called = [shorten_name(names[score.label], _NAME_COLUMNS + 4) for score in scores]
-    left = max(text_width(name) for name in called) * _COLUMN_WIDTH + 14
+    left = max(text_width(name) for name in called) * COLUMN_WIDTH + 14
     length, row, top = 640.0, 24, 34
     longest = max(1, *(score.support + score.predicted - score.correct for score in scores))
-    parts = _legend(left, [("found", "right"), ("missed", "missed"), ("wrongly given", "wrong")])
+    parts = legend(left, [("found", "right"), ("missed", "missed"), ("wrongly given", "wrong")])
     for place, (score, name) in enumerate(zip(scores, called, strict=True)):
         y = top + place * row
         full = names[score.label]
-        parts.append(_text(left - 8, y + 15, name, "name", anchor="end", tooltip=full))
+        parts.append(text_at(left - 8, y + 15, name, "name", anchor="end", tooltip=full))
         x = left
         counts = (score.correct, score.support - score.correct, score.predicted - score.correct)
         kinds = (("right", "found"), ("missed", "missed"), ("wrong", "wrongly given"))
@@ -111,11 +111,11 @@ def label_bars(report: EvaluationReport, names: LabelNames) -> str:
             tooltip = f"{full}: {count:,} {meaning}"
             parts.append(
                 f'<rect class="{style}" x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="{row - 7}">'
-                f"{_title(tooltip)}</rect>"
+                f"{title(tooltip)}</rect>"
             )
             x += width
-        parts.append(_text(x + 8, y + 15, " + ".join(f"{count:,}" for count in counts), "tick"))
-    return _picture(left + length + 120, top + len(scores) * row + 6, "Found, missed and wrongly given", parts)
+        parts.append(text_at(x + 8, y + 15, " + ".join(f"{count:,}" for count in counts), "tick"))
+    return picture(left + length + 120, top + len(scores) * row + 6, "Found, missed and wrongly given", parts)
 
 
 def _cells(
@@ -166,7 +166,7 @@ def _cell(place: tuple[float, float, int], count: int, support: int, true: str, 
             f'<text class="{style}" x="{x + size / 2:.1f}" y="{y + size / 2 + font * 0.36:.1f}" '
             f'font-size="{font:.1f}">{count:,}</text>'
         )
-    return f"<g>{_title(tooltip)}{cell}{number}</g>"
+    return f"<g>{title(tooltip)}{cell}{number}</g>"
 
 
 def _square_axes(left: float, top: float, side: float) -> list[str]:
@@ -176,45 +176,16 @@ def _square_axes(left: float, top: float, side: float) -> list[str]:
         x, y = left + side * value, top + side * (1 - value)
         parts += [
             f'<path class="grid" d="M{left} {y:.1f}h{side}M{x:.1f} {top}v{side}"/>',
-            _text(left - 8, y + 4, f"{value:.1f}", "tick", anchor="end"),
-            _text(x, top + side + 18, f"{value:.1f}", "tick", anchor="middle"),
+            text_at(left - 8, y + 4, f"{value:.1f}", "tick", anchor="end"),
+            text_at(x, top + side + 18, f"{value:.1f}", "tick", anchor="middle"),
         ]
     parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{side}" height="{side}"/>')
     parts.append(f'<line class="diagonal" x1="{left}" y1="{top + side}" x2="{left + side}" y2="{top}"/>')
     return parts
 
 
-def _legend(left: float, entries: Sequence[tuple[str, str]]) -> list[str]:
-    parts = []
-    x = left
-    for meaning, style in entries:
-        parts.append(f'<rect class="{style}" x="{x:.1f}" y="6" width="13" height="13" rx="2"/>')
-        parts.append(_text(x + 19, 17, meaning, "tick"))
-        x += 19 + text_width(meaning) * _COLUMN_WIDTH + 18
-    return parts
-
-
-def _text(x: float, y: float, content: str, style: str, *, anchor: str = "start", tooltip: str = "") -> str:
-    title = _title(tooltip) if tooltip else ""
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text class="{style}" {place}>{title}{escape(content)}</text>'
-
-
 def _leaning_text(x: float, y: float, content: str, tooltip: str) -> str:
     return (
         f'<text class="name" transform="translate({x:.1f} {y:.1f}) rotate(-60)">'
-        f"{_title(tooltip)}{escape(content)}</text>"
-    )
-
-
-def _title(text: str) -> str:
-    return f"<title>{escape(one_line(text))}</title>"
-
-
-def _picture(width: float, height: float, name: str, parts: Sequence[str]) -> str:
-    # A picture of this size can still be read when a phone shrinks it; a larger one scrolls in its box.
-    fits = ' class="fits"' if width <= 560 else ""
-    return (
-        f'<svg{fits} role="img" aria-label="{escape(name)}" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}">{"".join(parts)}</svg>'
+        f"{title(tooltip)}{escape(content)}</text>"
     )

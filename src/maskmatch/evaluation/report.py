@@ -18,6 +18,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import metrics
 from maskmatch.evaluation.display import LabelNames, counted, one_line, shorten, shorten_name
 from maskmatch.evaluation.inputs import check_rows, decision_bins, id_rows, known_labels, prediction_bins
+from maskmatch.evaluation.task_metrics import measure
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from maskmatch.evaluation.inputs import Row, Text
     from maskmatch.evaluation.metrics import LabelScore, ReliabilityBin
+    from maskmatch.evaluation.task_metrics import Metric
 
 
 EXAMPLES_PER_CONFUSION = 3
@@ -72,6 +74,8 @@ class EvaluationReport:
         accuracy: The share of texts that were right; with several labels per text, exactly right.
         macro_f1: The mean F1 of the labels that occur in the truth or in the predictions.
         micro_f1: F1 over all decisions together; with one label per text this is the accuracy.
+        metric: The name of the metric that this task is measured by.
+        score: Its figure.
         expected_calibration_error: How far confidence is from the chance of being right (0 is best), or None
             where no confidence was given.
         per_label: A row for each label of the model, in its order, and then for each unseen label.
@@ -92,6 +96,8 @@ class EvaluationReport:
     accuracy: float
     macro_f1: float
     micro_f1: float
+    metric: str
+    score: float
     expected_calibration_error: float | None
     per_label: tuple[LabelScore, ...]
     confusions: tuple[Confusion, ...]
@@ -123,6 +129,8 @@ class EvaluationReport:
             "data": self.data,
             "date": self.date,
             "rows": self.rows,
+            "metric": self.metric,
+            "score": self.score,
             "accuracy": self.accuracy,
             "macro_f1": self.macro_f1,
             "micro_f1": self.micro_f1,
@@ -149,7 +157,8 @@ class EvaluationReport:
 
     def headline(self) -> dict[str, Any]:
         """The figures that the model card tells, and what they were measured on."""
-        names = ("data", "date", "rows", "accuracy", "macro_f1", "micro_f1", "expected_calibration_error", "cut")
+        figures = ("accuracy", "macro_f1", "micro_f1", "expected_calibration_error", "cut")
+        names = ("data", "date", "rows", "metric", "score", *figures)
         values = {name.replace("_", " "): getattr(self, name) for name in names}
         rounded = {name: round(value, 4) if isinstance(value, float) else value for name, value in values.items()}
         return {name: value for name, value in rounded.items() if value is not None}
@@ -195,6 +204,10 @@ def evaluate_predictions(
     seconds: float = 0.0,
     model: str | None = None,
     data: str | None = None,
+    names: Mapping[Hashable, str] | None = None,
+    metric: str | Metric | None = None,
+    usual_metric: str = "accuracy",
+    notes: Sequence[str] = (),
 ) -> EvaluationReport:
     """Compare predictions with the truth.
 
@@ -211,6 +224,10 @@ def evaluate_predictions(
         seconds: How long the predictions took.
         model: What was evaluated, in a few words.
         data: What it was evaluated on, in a few words.
+        names: How the labels read, for metrics that know some by their names; left out, their ids tell.
+        metric: The metric that the score is to be, by its name or as a Metric.
+        usual_metric: The task's usual metric, where none is asked for.
+        notes: What else a reader of the report should know, in sentences.
 
     Example:
         >>> texts, labels = ["money back please", "my card is gone"], ["refund", "card lost"]
@@ -226,14 +243,29 @@ def evaluate_predictions(
         bins = decision_bins(true_rows, probabilities, confidence, known)
     else:
         bins = prediction_bins(true_rows, predicted_rows, confidence, probabilities)
-    run = _Run(multi_label, threshold if multi_label else None, cut, seconds, model, data, date.today().isoformat())
-    return _compare(texts, true_rows, predicted_rows, known, run=run, bins=bins)
+    named = {label: (names or {}).get(label, str(label)) for label in known}
+    measured = measure(true_rows, predicted_rows, named, metric=metric, usual=usual_metric, multi_label=multi_label)
+    run = _Run(
+        metric=measured.metric.name,
+        score=measured.score,
+        multi_label=multi_label,
+        threshold=threshold if multi_label else None,
+        cut=cut,
+        seconds=seconds,
+        model=model,
+        data=data,
+        date=date.today().isoformat(),
+    )
+    told = (*notes, *measured.notes)
+    return _compare(texts, true_rows, predicted_rows, known, run=run, bins=bins, told=told)
 
 
 @dataclass(frozen=True)
 class _Run:
-    """How the predictions were made: what the report repeats and does not measure."""
+    """How the predictions were made and measured: what the report repeats."""
 
+    metric: str
+    score: float
     multi_label: bool
     threshold: float | None
     cut: int
@@ -251,10 +283,12 @@ def _compare(
     *,
     run: _Run,
     bins: tuple[ReliabilityBin, ...],
+    told: tuple[str, ...],
 ) -> EvaluationReport:
     # One label per text is the case of one-element rows: exact matches are then plain accuracy.
     per_label = tuple(metrics.multi_label_scores(truth, predicted, known))
     unseen = _unseen(truth, known)
+    notes = [*_notes(len(truth), per_label, unseen, run.cut), *_calibration_note(bins, run.multi_label)]
     return EvaluationReport(
         rows=len(truth),
         accuracy=metrics.multi_label_accuracy(truth, predicted),
@@ -265,7 +299,7 @@ def _compare(
         confusions=_confusions(texts, truth, predicted),
         reliability=bins,
         unseen=unseen,
-        notes=tuple(_notes(len(truth), per_label, unseen, run.cut) + _calibration_note(bins, run.multi_label)),
+        notes=(*told, *notes),
         **vars(run),
     )
 

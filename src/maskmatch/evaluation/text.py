@@ -44,6 +44,7 @@ def _headline(report: EvaluationReport) -> list[str]:
     lines += [f"  {name:<6}{shorten(value, WIDTH - 8)}" for name, value in origin if value]
     lines.append("")
     figures = [
+        ("score", f"{report.score:.3f} ({report.metric})"),
         (
             "accuracy",
             f"{report.accuracy:.3f}" + (" (all labels of a text right)" if report.multi_label else ""),

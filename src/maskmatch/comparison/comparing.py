@@ -1,0 +1,172 @@
+"""``compare``: methods on datasets in regimes over seeds, all in the same way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.comparison.regimes import Regime, regimes_of
+from maskmatch.comparison.results import Comparison
+from maskmatch.comparison.runner import Grid, answers, run_grid, seeds_of
+from maskmatch.comparison.splits import datasets_of
+from maskmatch.comparison.statistics import RESAMPLES
+from maskmatch.comparison.tuning import Tuning
+from maskmatch.comparison.variants import Variant, variants_of
+from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from maskmatch.comparison.cells import Cell
+    from maskmatch.comparison.splits import Splits
+    from maskmatch.methods import Method
+
+REFERENCE = "mask-matching"
+
+
+def compare(
+    datasets: Splits | Sequence[Splits],
+    methods: Sequence[str | Method | Variant],
+    regimes: Sequence[str | Regime] = ("full",),
+    seeds: int | Sequence[int] = 3,
+    *,
+    model: str | Path | None = None,
+    folder: str | Path | None = None,
+    settings: Tuning | str | Path | None = None,
+    reference: str | None = None,
+    use_dev: bool = False,
+    test_rows: int | None = None,
+    resamples: int = RESAMPLES,
+    say: Callable[[str], Any] | None = None,
+    command: str | None = None,
+) -> Comparison:
+    """Train and measure every method on every dataset in every regime with every seed.
+
+    Args:
+        datasets: What to compare on.
+        methods: Names of methods, or Variants with settings of their own.
+        regimes: How much to learn from: ``"zero-shot"``, ``"5 shots"``, ``"10%"``, ``"full"``.
+        seeds: The seeds, or how many, from 0 on. A seed decides on the training rows that are drawn and on training.
+        model: The encoder of all methods; None for the embedded default.
+        folder: Where to keep every finished cell at once, and then the results and the report. A run that was killed
+            goes on from there; a cell whose settings or data have changed runs again. None: nothing is kept.
+        settings: The learning rate and the number of epochs of each method, from :func:`tune` or its file. None: the
+            defaults for all.
+        reference: The method to test the others against; mask-matching if left out and present, or else the first.
+        use_dev: Choose the best weights of each training by the dev rows.
+        test_rows: Measure on so many test rows, the same draw everywhere. None: all.
+        resamples: How often the test items are drawn for the paired tests.
+        say: What to do with a line about each cell.
+        command: The command to name in the results.
+    """
+    variants = variants_of(methods)
+    tuning = Tuning.load(settings) if settings is not None and not isinstance(settings, Tuning) else settings
+    if tuning is not None:
+        variants = tuning.applied(variants)
+    grid = Grid(
+        datasets=datasets_of(datasets),
+        variants=variants,
+        regimes=regimes_of(regimes),
+        seeds=seeds_of(seeds),
+        model=model,
+        use_dev=use_dev,
+        measured_rows=test_rows,
+    )
+    chosen = _reference(reference, variants)
+    _check_grid(grid)
+    cells = run_grid(grid, folder, say or _silent)
+    comparison = Comparison(
+        cells=cells,
+        reference=chosen,
+        notes=notes_of(grid, cells, tuning),
+        about=_about(grid, tuning),
+        command=command,
+        resamples=resamples,
+    )
+    if folder is not None:
+        comparison.save(folder)
+    return comparison
+
+
+def _reference(name: str | None, variants: Sequence[Variant]) -> str:
+    names = [variant.name for variant in variants]
+    if name is None:
+        return REFERENCE if REFERENCE in names else names[0]
+    if name not in names:
+        raise MaskMatchError(f"The reference {name!r} is not among the methods; choose one of {', '.join(names)}.")
+    return name
+
+
+def _check_grid(grid: Grid) -> None:
+    """Refuse what cannot be run before anything is."""
+    if not any(answers(variant, regime) for variant in grid.variants for regime in grid.regimes):
+        raise MaskMatchError(
+            "None of the methods can answer without training, as each learns a vector a label; add a regime with "
+            "training rows, or a method that reads label names, such as mask-matching."
+        )
+
+
+def notes_of(grid: Grid, cells: Sequence[Cell], tuning: Tuning | None) -> list[str]:
+    """What a reader should know."""
+    notes = []
+    left_out = [variant.name for variant in grid.variants if not variant.row.reads_labels]
+    if left_out and any(not regime.trains for regime in grid.regimes):
+        verb = "learns" if len(left_out) == 1 else "learn"
+        notes.append(f"{' and '.join(left_out)} {verb} a vector a label and cannot answer zero-shot: left out there.")
+    if len(grid.seeds) > 1 and any(not regime.trains for regime in grid.regimes):
+        notes.append("Zero-shot nothing is drawn and nothing trained, so it was run once.")
+    if len(grid.seeds) < 3:
+        few = "A single seed tells" if len(grid.seeds) == 1 else "Two seeds tell"
+        notes.append(f"{few} little about the spread; take at least 3 to report figures.")
+    if grid.measured_rows is not None:
+        smaller = [data for data in grid.datasets if len(data.measured(grid.split)) > grid.measured_rows]
+        if smaller:
+            named = ", ".join(f"{data.name} ({len(data.measured(grid.split)):,})" for data in smaller)
+            notes.append(f"Measured on a fixed draw of {grid.measured_rows:,} {grid.split} rows of {named}.")
+    if tuning is None:
+        notes.append("No method was tuned: all trained alike, by defaults that were chosen for mask-matching.")
+    elif str(tuning.model) != str(grid.model):
+        notes.append(f"The settings were tuned on the encoder {tuning.model or 'default'}, another than here.")
+    return [*notes, *([] if tuning is None else tuning.notes), *_common_notes(cells)]
+
+
+def _common_notes(cells: Sequence[Cell]) -> list[str]:
+    """What the evaluations of all cells, or of all of a method or a dataset, have noted."""
+    told = []
+    for note in dict.fromkeys(note for cell in cells for note in cell.notes):
+        for part in ("method", "dataset"):
+            groups: dict[str, bool] = {}
+            for cell in cells:
+                groups[getattr(cell, part)] = groups.get(getattr(cell, part), True) and note in cell.notes
+            names = [name for name, noted in groups.items() if noted]
+            if names:
+                told.append(note if len(names) == len(groups) else f"{', '.join(names)}: {note}")
+                break
+    return told
+
+
+def _about(grid: Grid, tuning: Tuning | None) -> dict[str, Any]:
+    return {
+        "model": None if grid.model is None else str(grid.model),
+        "datasets": [
+            {
+                "name": data.name,
+                "task": data.task.name,
+                "labels": len(data.labels),
+                "train": len(data.train),
+                "dev": None if data.dev is None else len(data.dev),
+                "test": len(data.test),
+                "measured": min(len(data.test), grid.measured_rows or len(data.test)),
+            }
+            for data in grid.datasets
+        ],
+        "methods": [variant.to_json() for variant in grid.variants],
+        "regimes": [regime.name for regime in grid.regimes],
+        "seeds": list(grid.seeds),
+        "best_weights_by_dev": grid.use_dev,
+        "tuning": None if tuning is None else tuning.to_json(),
+    }
+
+
+def _silent(_: str) -> None:
+    pass

@@ -1,0 +1,175 @@
+"""What a comparison found: a table over seeds, paired tests, and files that tell where the figures come from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maskmatch.comparison.cells import make_folder, write_whole
+from maskmatch.comparison.provenance import machine, versions
+from maskmatch.comparison.statistics import PairedDifference, Spread, paired_bootstrap, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from maskmatch.comparison.cells import Cell
+
+FIGURES = (
+    "score",
+    "accuracy",
+    "macro_f1",
+    "expected_calibration_error",
+    "training_seconds",
+    "texts_per_second",
+    "trained_parameters",
+    "peak_megabytes",
+)
+"""What the table tells as a mean over seeds."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A method on a dataset in a regime, over all seeds."""
+
+    dataset: str
+    regime: str
+    method: str
+    seeds: tuple[int, ...]
+    rows: int
+    training_texts: int
+    metric: str
+    figures: Mapping[str, Spread | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as plain JSON."""
+        figures = {name: None if value is None else asdict(value) for name, value in self.figures.items()}
+        return {**{name: getattr(self, name) for name in self.__dataclass_fields__ if name != "figures"}, **figures}
+
+
+@dataclass(frozen=True)
+class Significance:
+    """The reference method against another one, on the same test items."""
+
+    dataset: str
+    regime: str
+    reference: str
+    method: str
+    result: PairedDifference
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as plain JSON."""
+        data = asdict(self)
+        return {**{name: value for name, value in data.items() if name != "result"}, **data["result"]}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found. Print it, or `save` it.
+
+    Attributes:
+        cells: All cells, in the order in which they were run.
+        reference: The method that the others are tested against.
+        notes: What a reader should know before trusting the figures, in sentences.
+        about: Model, datasets, seeds, settings: how the cells came about.
+        command: The command that made it.
+    """
+
+    cells: Sequence[Cell]
+    reference: str
+    notes: Sequence[str] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    command: str | None = None
+    resamples: int = 10_000
+
+    def groups(self) -> dict[tuple[str, str, str], list[Cell]]:
+        """The cells of each dataset, regime and method, over seeds."""
+        found: dict[tuple[str, str, str], list[Cell]] = {}
+        places: list[dict[str, int]] = []
+        for name in ("dataset", "regime", "method"):
+            named = [str(each["name"]) for each in self.about.get(f"{name}s", ())] if name != "regime" else []
+            values = dict.fromkeys([*named, *(getattr(cell, name) for cell in self.cells)])
+            places.append({value: place for place, value in enumerate(values)})
+        for cell in self.cells:
+            found.setdefault((cell.dataset, cell.regime, cell.method), []).append(cell)
+        return dict(
+            sorted(found.items(), key=lambda item: [place[each] for place, each in zip(places, item[0], strict=True)])
+        )
+
+    @property
+    def table(self) -> list[TableRow]:
+        """Mean and standard deviation over seeds of each dataset, regime and method."""
+        return [
+            TableRow(
+                dataset=dataset,
+                regime=regime,
+                method=method,
+                seeds=tuple(cell.seed for cell in cells),
+                rows=cells[0].figures.rows,
+                training_texts=cells[0].figures.training_texts,
+                metric=cells[0].figures.metric,
+                figures={name: _spread(getattr(cell.figures, name) for cell in cells) for name in FIGURES},
+            )
+            for (dataset, regime, method), cells in self.groups().items()
+        ]
+
+    @property
+    def significance(self) -> list[Significance]:
+        """The reference against every other method, wherever both answered."""
+        groups = self.groups()
+        found = []
+        for (dataset, regime, method), cells in groups.items():
+            own = groups.get((dataset, regime, self.reference))
+            if method == self.reference or own is None:
+                continue
+            result = paired_bootstrap(_right(own), _right(cells), resamples=self.resamples)
+            found.append(Significance(dataset, regime, self.reference, method, result))
+        return found
+
+    def __str__(self) -> str:
+        from maskmatch.comparison.text import comparison_text
+
+        return comparison_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON, without the predictions, which stay with the cells."""
+        return {
+            "command": self.command,
+            "date": datetime.now(timezone.utc).date().isoformat(),
+            "versions": versions(),
+            "machine": machine(),
+            **self.about,
+            "reference": self.reference,
+            "notes": list(self.notes),
+            "table": [row.to_json() for row in self.table],
+            "significance": [row.to_json() for row in self.significance],
+            "cells": [cell.to_json(answers=False) for cell in self.cells],
+        }
+
+    def to_html(self) -> str:
+        """The comparison as one web page that needs no other file, no script and no network."""
+        from maskmatch.comparison.page import comparison_page
+
+        return comparison_page(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``results.json`` and ``report.html`` into a folder, each whole or not at all."""
+        home = Path(folder).expanduser()
+        make_folder(home)
+        write_whole(home / "results.json", json.dumps(self.to_dict(), ensure_ascii=False, indent=2, default=str) + "\n")
+        write_whole(home / "report.html", self.to_html())
+        return home
+
+
+def _spread(values: Iterable[float | None]) -> Spread | None:
+    known = [float(value) for value in values if value is not None]
+    return spread(known) if known else None
+
+
+def _right(cells: Sequence[Cell]) -> np.ndarray[Any, Any]:
+    """Whether each item was right, for each seed: (seeds, items)."""
+    return np.stack([cell.answers.right for cell in cells])

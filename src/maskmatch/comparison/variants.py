@@ -1,0 +1,107 @@
+"""What is compared: a method under a name, with whatever settings of classifier and training it differs by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.config import TrainingConfig
+from maskmatch.errors import MaskMatchError
+from maskmatch.methods import Method, find_method
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "max_length")
+OWN_BUSINESS = ("seed", "checkpoints", "resume")
+"""Settings of training that the comparison itself decides on."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of the things that a comparison compares.
+
+    Args:
+        name: What tables call it.
+        method: The method, by name or as a Method of your own.
+        matcher: Arguments of ``MaskMatcher.from_pretrained`` that it differs by: ``model``, ``prompt``,
+            ``label_prompt``, ``similarity``, ``max_length``.
+        training: Fields of ``TrainingConfig`` that it differs by.
+        epoch_factor: How many times the usual number of epochs it trains.
+    """
+
+    name: str
+    method: str | Method = "mask-matching"
+    matcher: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
+    epoch_factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", find_method(self.method))
+        if not self.name.strip():
+            raise MaskMatchError("A method of the comparison has no name; give each a name of its own.")
+        _refuse_unknown(self.name, self.matcher, MATCHER_OPTIONS)
+        allowed = [name for name in TrainingConfig.__dataclass_fields__ if name not in OWN_BUSINESS]
+        _refuse_unknown(self.name, self.training, allowed)
+        if not self.epoch_factor > 0:
+            raise MaskMatchError(f"The epoch factor of {self.name!r} is {self.epoch_factor}; it has to be above 0.")
+        self.config(1, seed=0)  # refuses wrong values before any work is done
+
+    @classmethod
+    def of(cls, value: str | Method | Variant) -> Variant:
+        """A method by its name, or as it is."""
+        if isinstance(value, Variant):
+            return value
+        method = find_method(value)
+        return cls(method.name, method)
+
+    @property
+    def row(self) -> Method:
+        """The method's row of the table of methods."""
+        assert isinstance(self.method, Method)
+        return self.method
+
+    def config(self, texts: int, seed: int) -> TrainingConfig:
+        """How to train on so many texts, with the number of epochs spelled out."""
+        config = TrainingConfig().changed({**self.training, "seed": seed})
+        return replace(config, epochs=self.epoch_factor * config.epochs_for(max(1, texts)))
+
+    def tuned(self, learning_rate: float, epoch_factor: float) -> Variant:
+        """The same with another learning rate and another number of epochs."""
+        training = {**self.training, "learning_rate": learning_rate}
+        return replace(self, training=training, epoch_factor=epoch_factor)
+
+    def to_json(self) -> dict[str, Any]:
+        """All that it is but for its encoder, as plain JSON."""
+        return {
+            "name": self.name,
+            "method": asdict(self.row),
+            "matcher": {name: _plain(value) for name, value in self.matcher.items() if name != "model"},
+            "training": {name: _plain(value) for name, value in self.training.items()},
+            "epoch_factor": self.epoch_factor,
+        }
+
+
+def variants_of(methods: Sequence[str | Method | Variant]) -> list[Variant]:
+    """What to compare, each under a name of its own."""
+    variants = [Variant.of(method) for method in methods]
+    if not variants:
+        raise MaskMatchError("There is no method to compare; name at least one, such as mask-matching.")
+    names = [variant.name for variant in variants]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise MaskMatchError(f"The method {twice!r} is named twice; name each once.")
+    return variants
+
+
+def _refuse_unknown(name: str, options: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    unknown = [option for option in options if option not in allowed]
+    if unknown:
+        raise MaskMatchError(f"{name!r} cannot differ by {unknown[0]!r}; it can by {', '.join(allowed)}.")
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return dict(value) if isinstance(value, Mapping) else value
