@@ -62,7 +62,7 @@ def test_all_draws_of_a_small_case() -> None:
 
 
 @given(answers)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_turned_round_it_says_the_same(both: tuple[list[list[bool]], list[list[bool]]]) -> None:
     one, other = paired_bootstrap(*both, resamples=200), paired_bootstrap(*reversed(both), resamples=200)
     assert one.difference == pytest.approx(-other.difference)
@@ -70,6 +70,12 @@ def test_turned_round_it_says_the_same(both: tuple[list[list[bool]], list[list[b
     assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
     assert one.low <= one.high
     assert 0 < one.p <= 1
+
+
+def test_two_that_mirror_each_other_have_an_interval_around_zero() -> None:
+    result = paired_bootstrap([[1, 1, 0, 0, 1]], [[0, 1, 1, 0, 1]], resamples=200)
+    assert (result.difference, result.p) == (0, 1)
+    assert result.low == -result.high < 0
 
 
 @given(answers)

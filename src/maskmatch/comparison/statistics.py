@@ -91,6 +91,9 @@ def paired_bootstrap(
     drawn = np.random.default_rng(seed).multinomial(items, counts / items, size=resamples)  # (resamples, values)
     means = drawn @ values / items
     extreme = int(np.sum(np.abs(means - observed) >= abs(observed) - _SAME))
+    if np.array_equal(values, -values[::-1]) and np.array_equal(counts, counts[::-1]):
+        # The two are each other's mirror image, so neither comes first: every draw is as likely as its mirror image.
+        means = np.concatenate([means, -means])
     low, high = (float(end) for end in np.quantile(means, (0.025, 0.975)))
     p = (extreme + 1) / (resamples + 1)
     if turned:
