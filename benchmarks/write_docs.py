@@ -25,7 +25,8 @@ def readme_figures() -> str:
         f"{means[POOLED]:.1%}, and read at its mask without the adapter in {means[BARE]:.1%}.\n\n"
         f"On banking77 (77 intents, {few['shots']} examples each, the whole test set of {few['rows']:,} texts), the "
         f"library's defaults reach an accuracy of **{_seeds(default)}** in {default['steps']} training steps, and "
-        f"{_seeds(bare)} from the encoder without the adapter. {overhead['share_in_forward_backward_step']:.0%} of a training run is "
+        f"{_seeds(bare)} from the encoder without the adapter. "
+        f"{overhead['share_in_forward_backward_step']:.0%} of a training run is "
         "spent in forward, backward and optimizer step; its peak memory is "
         f"{overhead['memory_ratio']:.2f} times that of a bare PyTorch loop over the same batches."
     )
