@@ -15,7 +15,7 @@ from maskmatch.adapter import CONFIG_FILE, WEIGHTS_FILE, Adapter, attach, detach
 from maskmatch.alignment.batches import SINGLE_FIELD, AlignmentData
 from maskmatch.alignment.card import alignment_card
 from maskmatch.alignment.config import AlignmentConfig
-from maskmatch.encoder import Encoder, adapter_chain, encode_prompts, find_model
+from maskmatch.encoder import Encoder, adapter_chain, encode_prompts, find_model, move_encoder
 from maskmatch.errors import MaskMatchError
 from maskmatch.inputs import take_texts
 from maskmatch.labels import LabelSet, readable
@@ -142,7 +142,9 @@ def _load(model: str | Path | None) -> tuple[Encoder, str]:
     if is_saved(folder):
         raise MaskMatchError(f"{source} is a trained classifier; align an encoder, and train it afterwards.")
     is_folder = model is not None and folder == Path(model).expanduser()
-    return Encoder.load(folder, source), str(folder.resolve() if is_folder else model or source)
+    encoder = Encoder.load(folder, source)
+    move_encoder(encoder, None)
+    return encoder, str(folder.resolve() if is_folder else model or source)
 
 
 def _plain(texts: Any) -> list[str]:
