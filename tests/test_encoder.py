@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from itertools import pairwise
@@ -20,8 +21,10 @@ from maskmatch.encoder import (
     EMBEDDED_MODEL,
     Encoder,
     TokenBatch,
+    cheapest_groups,
     find_model,
     hidden_states,
+    hidden_states_of_all,
     length_groups,
     pad,
 )
@@ -57,6 +60,47 @@ def test_groups_hold_every_row_once_and_rows_of_like_length(
     for first, second in pairwise(groups):  # no group is closed before it has to be
         full = len(first) == max_rows
         assert full or lengths[second[0]] > ratio * lengths[first[0]]
+
+
+@given(st.lists(st.integers(1, 60), max_size=9), st.integers(0, 80))
+@settings(max_examples=150, deadline=None)
+def test_no_other_groups_are_cheaper(lengths: list[int], group_cost: int) -> None:
+    groups = cheapest_groups(np.array(lengths, dtype=np.int64), group_cost)
+    rows = [int(row) for group in groups for row in group]
+    assert sorted(rows) == list(range(len(lengths)))
+    ascending = sorted(lengths)
+    assert [lengths[row] for row in rows] == ascending, "shortest first"
+
+    def cost(parts: list[list[int]]) -> int:
+        return sum(len(part) * max(part) + group_cost for part in parts)
+
+    every_way = []
+    for cuts in range(2 ** max(0, len(lengths) - 1)):
+        edges = [0, *(place + 1 for place in range(len(lengths) - 1) if cuts >> place & 1), len(lengths)]
+        every_way.append(cost([ascending[start:stop] for start, stop in pairwise(edges) if start < stop]))
+    assert cost([[lengths[row] for row in group] for group in groups]) == min(every_way)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_words_looked_up_at_once_give_the_same_states_and_gradients(
+    encoder: Callable[[str], Encoder], family: str
+) -> None:
+    found = encoder(family)
+    model = copy.deepcopy(found.model).eval()
+    tokenize = PromptTokenizer(found.tokenizer, 40)
+    prompts = tokenize(Prompt("{text} is {mask}."), [{"text": FieldText(text)} for text in ("a", "b c", "d e f g h i")])
+    batches = [pad(prompts, rows, found.pad_id) for rows in (np.array([0, 1]), np.array([2]))]
+
+    def gradient(states: list[torch.Tensor]) -> torch.Tensor:
+        inside = [each[batch.attention_mask.bool()] for each, batch in zip(states, batches, strict=True)]
+        model.zero_grad()
+        torch.cat(inside).square().sum().backward()  # type: ignore[no-untyped-call]
+        changed: torch.Tensor = model.get_input_embeddings().weight.grad
+        return torch.cat([torch.cat(inside).flatten(), changed.flatten()]).detach()
+
+    together = gradient(hidden_states_of_all(model, batches))
+    alone = gradient([hidden_states(model, batch) for batch in batches])
+    torch.testing.assert_close(together, alone, rtol=1e-3, atol=1e-4)
 
 
 def prompts_of(lengths: list[int]) -> TokenizedPrompts:

@@ -9,7 +9,7 @@ Every method is this model; ``methods.py`` says where each method's two kinds of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import nn
@@ -17,7 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch.nn.utils import parametrize
 
 from maskmatch.anchors import Anchors, anchor_loss
-from maskmatch.encoder import TokenBatch, hidden_states
+from maskmatch.encoder import TokenBatch, hidden_states, hidden_states_of_all
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
 from maskmatch.mlm_head import HeadConfig, Transform
 from maskmatch.readout import read_out
@@ -25,6 +25,8 @@ from maskmatch.similarity import Similarity, SimilarityConfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from transformers import PreTrainedModel
 
     from maskmatch.methods import Method
 
@@ -43,7 +45,7 @@ class MatchingModel(nn.Module):
 
     def __init__(
         self,
-        encoder: nn.Module,
+        encoder: PreTrainedModel,
         method: Method,
         similarity: SimilarityConfig,
         labels: int,
@@ -56,7 +58,7 @@ class MatchingModel(nn.Module):
         self.method = method
         self.multi_label = multi_label
         self.similarity = Similarity(similarity, offset=multi_label)
-        dimension = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
+        dimension = int(encoder.config.hidden_size)
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
         words = self._word_embeddings()
         self.transform = Transform(dimension, words, head or HeadConfig()) if method.transform else None
@@ -138,7 +140,7 @@ class MatchingModel(nn.Module):
     def _encode_pooled(self, groups: Sequence[TokenBatch], texts: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         inputs, labels, input_rows, label_rows = [], [], [], []
         with parametrize.cached():  # where an adapter is learned, its product is made once for all groups
-            read = [hidden_states(self.encoder, group) for group in groups]  # each (rows, length, dim)
+            read = hidden_states_of_all(self.encoder, groups)  # each (rows, length, dim)
         for group, states in zip(groups, read, strict=True):
             split = int((group.rows < texts).sum())  # rows ascend, so texts come first
             if split:
@@ -158,5 +160,4 @@ class MatchingModel(nn.Module):
         return read_out(self.method.label_readout, states, batch.attention_mask, batch.mask_positions)
 
     def _word_embeddings(self) -> nn.Embedding:
-        embeddings: nn.Embedding = self.encoder.get_input_embeddings()  # type: ignore[operator]
-        return embeddings
+        return cast("nn.Embedding", self.encoder.get_input_embeddings())

@@ -25,7 +25,7 @@ from transformers import (
 from maskmatch.anchors import Anchors
 from maskmatch.checkpoints import checkpoint_to_resume, digest
 from maskmatch.config import TrainingConfig, TrainingSummary
-from maskmatch.encoder import length_groups, pad
+from maskmatch.encoder import cheapest_groups, pad
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class BatchSource(Protocol):
 
 def length_batches(prompts: TokenizedPrompts, pad_id: int) -> list[TokenBatch]:
     """Prompts as padded batches of like length; within a batch rows ascend."""
-    return [pad(prompts, np.sort(group), pad_id) for group in length_groups(prompts.lengths)]
+    return [pad(prompts, np.sort(group), pad_id) for group in cheapest_groups(np.asarray(prompts.lengths))]
 
 
 def train(
