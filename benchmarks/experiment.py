@@ -1,0 +1,161 @@
+"""The paper's experiment on the embedded encoder: eight tasks and more, five methods, every regime of data.
+
+    python -m benchmarks.experiment --data FOLDER [--larger FOLDER] [--only PART …]
+
+Learning rate and number of epochs are tuned first, with the same budget for every method, on dev rows. Then come the
+parts of the experiment, each a comparison of its own. Every finished cell is kept, so the command goes on where it was
+stopped; tables are written whenever all cells of a part have run with one more seed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.common import RESULTS, parser, write_results
+from maskmatch import MaskMatchError
+from maskmatch.comparison import Splits, Tuning, compare, tune
+from maskmatch.encoder import DEFAULT_MODEL, EMBEDDED_MODEL
+from maskmatch.methods import METHODS
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from maskmatch.comparison import Comparison
+
+FOLDER = RESULTS / "experiment"
+TEST_ROWS = 1000
+TASKS = {
+    "agnews": "topic",
+    "sst5": "sentiment",
+    "rte": "nli",
+    "mrpc": "paraphrase",
+    "wic_trainonly": "word-in-context",
+    "semeval2010_re": "relation",
+    "crossner_typing": "entity-typing",
+    "semeval16_stance": "stance",
+    "banking77": "intent",
+    "clinc150": "intent",
+    "trec50": "question",
+}
+SEEN_BY_THE_ADAPTER = ("clinc150",)
+"""Here every method starts from the bare encoder: the adapter of the default has learned from their train rows."""
+
+ELSEWHERE = ("cells", "tuning", "methods")
+"""What the file of all parts leaves to the files of each, or says once."""
+
+TUNED_ON = ("trec50", "sst5")
+LEARNING_RATES = (1e-4, 2e-4, 5e-4)
+EPOCH_FACTORS = (0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the experiment."""
+
+    name: str
+    datasets: tuple[str, ...]
+    regime: str
+    seeds: int
+    model: str | None = DEFAULT_MODEL
+    """The encoder of all methods; None for the larger one that the command line names."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its cells are kept."""
+        return FOLDER / self.name
+
+
+def _unseen(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name not in SEEN_BY_THE_ADAPTER)
+
+
+MANY_LABELS = ("banking77", "clinc150", "trec50", "semeval2010_re")
+PARTS = (
+    Part("5-shots", _unseen(*TASKS), "5 shots", seeds=3),
+    Part("5-shots-bare", SEEN_BY_THE_ADAPTER, "5 shots", seeds=3, model=EMBEDDED_MODEL),
+    Part("10-percent", _unseen(*MANY_LABELS), "10%", seeds=3),
+    Part("10-percent-bare", SEEN_BY_THE_ADAPTER, "10%", seeds=3, model=EMBEDDED_MODEL),
+    Part("full", ("trec50", "banking77"), "full", seeds=1),
+    Part("5-shots-larger", ("banking77", "trec50"), "5 shots", seeds=1, model=None),
+)
+
+
+def main() -> None:
+    arguments = parser(__doc__ or "")
+    arguments.add_argument("--larger", type=Path, help="folder of a larger encoder, such as all-mpnet-base-v2")
+    arguments.add_argument("--only", nargs="+", choices=["tuning", *(part.name for part in PARTS)], help="some parts")
+    options = arguments.parse_args()
+    if options.data is None:
+        raise MaskMatchError("Name the folder of the datasets with --data, or in MASKMATCH_DATA.")
+    tuning = tuned(options)
+    if options.only == ["tuning"]:
+        return
+    for part in PARTS:
+        model = part.model or options.larger
+        if model is not None and (options.only is None or part.name in options.only):
+            for seeds in range(1, part.seeds + 1):  # a whole table soon, then one with more seeds
+                run(part, model, seeds, tuning, options)
+                write(tuning)
+
+
+def tuned(options: Namespace) -> Tuning:
+    """The setting of each method, tuned on dev rows if that was not done yet."""
+    tuning = tune(
+        [_load(options, name) for name in TUNED_ON],
+        list(METHODS),
+        ["5 shots"],
+        seeds=1,
+        learning_rates=LEARNING_RATES,
+        epoch_factors=EPOCH_FACTORS,
+        model=DEFAULT_MODEL,
+        folder=FOLDER / "tuning",
+        dev_rows=TEST_ROWS,
+        say=_say,
+    )
+    tuning.save(FOLDER / "settings.json")
+    print(tuning, flush=True)
+    return tuning
+
+
+def run(part: Part, model: str | Path, seeds: int, tuning: Tuning, options: Namespace) -> Comparison:
+    """Run what is missing of a part with so many seeds."""
+    found = compare(
+        [_load(options, name) for name in part.datasets],
+        list(METHODS),
+        [part.regime],
+        seeds=seeds,
+        model=model,
+        folder=part.folder,
+        settings=tuning,
+        test_rows=TEST_ROWS,
+        say=_say,
+        command=f"python -m benchmarks.experiment --only {part.name}",
+    )
+    print(found, flush=True)
+    return found
+
+
+def write(tuning: Tuning) -> None:
+    """The tables and tests of all parts that are whole, in one file."""
+    parts: dict[str, Any] = {}
+    for part in PARTS:
+        file = part.folder / "results.json"
+        if file.is_file():
+            data = json.loads(file.read_text(encoding="utf-8"))
+            parts[part.name] = {name: value for name, value in data.items() if name not in ELSEWHERE}
+    write_results("experiment", {"tuning": tuning.to_json(), "parts": parts})
+
+
+def _load(options: Namespace, name: str) -> Splits:
+    return Splits.from_folder(options.data, name, TASKS[name])
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
