@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks import experiment_page
 from benchmarks.common import read_results
+from benchmarks.markdown import origin, table
 from benchmarks.zero_shot import WAYS
 
 ROOT = Path(__file__).parent.parent
@@ -59,11 +61,11 @@ def zero_shot_figures() -> str:
     spread = ", ".join(f"{100 * value:.1f} points on {dataset}" for dataset, value in zero["spread"].items())
     return "\n\n".join(
         [
-            _table(("dataset", "labels", "texts", POOLED, BARE, ADAPTED), rows),
+            table(("dataset", "labels", "texts", POOLED, BARE, ADAPTED), rows),
             "Five other prompts, none of them among those it was aligned with. Between the best and the worst lie "
             f"{spread}.",
-            _table(("dataset", "prompt", "accuracy"), prompts),
-            _origin(zero),
+            table(("dataset", "prompt", "accuracy"), prompts),
+            origin(zero),
         ]
     )
 
@@ -75,7 +77,7 @@ def few_shot_figures() -> str:
         [
             f"{few['dataset']}, {few['shots']} shots a label, accuracy on the whole test set ({few['rows']:,} texts), "
             f"mean ± sd over the seeds. Settings: {_settings(few['training'])}.",
-            _table(
+            table(
                 ("way", "encoder", "seeds", "steps", "accuracy", "macro-F1", "calibration error", "seconds"),
                 [
                     (
@@ -98,7 +100,7 @@ def few_shot_figures() -> str:
             )
             + ". The seconds were taken on a machine that did other work at the same time: they tell the order of "
             "magnitude.",
-            _origin(few),
+            origin(few),
         ]
     )
 
@@ -125,7 +127,7 @@ def benchmarks_page() -> str:
                 f"{similarity['shots']} shots a label, the bare encoder, learning rate {similarity['learning_rate']}, "
                 "accuracy on dev, mean ± sd over the seeds. The default is the cosine with a temperature of 0.05: "
                 + _similarity_reason(similarity["table"]),
-                _table(
+                table(
                     ("dataset", "similarity", "seeds", "accuracy", "calibration error"),
                     [
                         (
@@ -138,11 +140,11 @@ def benchmarks_page() -> str:
                         for row in similarity["table"]
                     ],
                 ),
-                _origin(similarity),
+                origin(similarity),
                 "## What the library costs beside the arithmetic",
                 f"{overhead['steps']} training steps on banking77 in a process of its own, against a bare PyTorch loop "
                 f"over batches made beforehand in the same way; alternating, medians of {overhead['repeats']}.",
-                _table(
+                table(
                     ("figure", "value"),
                     [
                         (
@@ -156,7 +158,7 @@ def benchmarks_page() -> str:
                         ("peak memory against the bare loop", f"{overhead['memory_ratio']:.2f} times"),
                     ],
                 ),
-                _origin(overhead),
+                origin(overhead),
             ]
         )
         + "\n"
@@ -191,17 +193,6 @@ def _settings(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items() if name != "seed")
 
 
-def _origin(result: dict[str, Any]) -> str:
-    versions = ", ".join(f"{name} {value}" for name, value in result["versions"].items())
-    machine = result["machine"]
-    return f"`{result['command']}`, {result['date']}; {versions}; {machine['cpu']}, {machine['cores']} cores."
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
-
-
 def pages() -> dict[Path, str]:
     """The pages as they should be."""
     return {
@@ -210,6 +201,8 @@ def pages() -> dict[Path, str]:
             ROOT / "docs" / "alignment.md", f"{zero_shot_figures()}\n\n{few_shot_figures()}"
         ),
         ROOT / "docs" / "benchmarks.md": benchmarks_page(),
+        ROOT / "docs" / "experiment.md": _with_figures(ROOT / "docs" / "experiment.md", experiment_page.figures()),
+        ROOT / "docs" / "experiment.svg": experiment_page.scores_picture(),
     }
 
 

@@ -8,7 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks import common, few_shot, similarity, write_docs, zero_shot
+from benchmarks import common, experiment, experiment_page, few_shot, similarity, write_docs, zero_shot
+
+from maskmatch.methods import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +70,43 @@ def test_similarity_goes_on_where_it_stopped(small_world: Path, monkeypatch: pyt
     monkeypatch.setattr(similarity.MaskMatcher, "fit", lambda *_, **__: pytest.fail("a finished cell ran again"))
     similarity.main()
     assert json.loads(path.read_text(encoding="utf-8"))["cells"] == cells
+
+
+def test_the_experiment_tunes_runs_its_parts_and_goes_on(small_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = small_world / "results" / "experiment"
+    names = ("banking77", "trec50")
+    monkeypatch.setattr(experiment, "FOLDER", home)
+    monkeypatch.setattr(experiment, "TUNED_ON", names[:1])
+    monkeypatch.setattr(experiment, "EPOCH_FACTORS", (1.0,))
+    parts = (experiment.Part("5-shots", names, "5 shots", 2), experiment.Part("5-shots-larger", names, "full", 1, None))
+    monkeypatch.setattr(experiment, "PARTS", parts)
+    experiment.main()
+    result = json.loads((small_world / "results" / "experiment.json").read_text(encoding="utf-8"))
+    assert list(result["parts"]) == ["5-shots"], "no larger encoder was named"
+    table = result["parts"]["5-shots"]["table"]
+    assert {(row["dataset"], row["method"]) for row in table} == {
+        (name, method) for name in names for method in METHODS
+    }
+    assert {tuple(row["seeds"]) for row in table} == {(0, 1)}
+    assert str(small_world) not in json.dumps(result)
+    assert len(list((home / "5-shots" / "cells").iterdir())) == 2 * 2 * len(METHODS)
+
+    monkeypatch.setattr("maskmatch.MaskMatcher.fit", lambda *_, **__: pytest.fail("a finished cell ran again"))
+    experiment.main()
+    figures = experiment_page.figures()
+    assert all(method in figures for method in METHODS)
+    assert "Not run yet." in figures, "the other regimes"
+    assert experiment_page.scores_picture().count("<title>") == len(METHODS) * (len(names) + 1)
+
+
+def test_the_verdict_of_the_experiment_tells_wins_losses_and_what_is_open() -> None:
+    tests = [
+        {"dataset": name, "method": "fine-tuning", "difference": difference, "p": p}
+        for name, difference, p in (("a", 0.1, 0.001), ("b", -0.1, 0.04), ("c", 0.1, 0.2), ("d", -0.1, 0.05))
+    ]
+    assert experiment_page.verdict(tests).splitlines()[-1] == (
+        "- Against fine-tuning: better on a; **worse** on b; not told apart on c, d."
+    )
 
 
 def test_no_data_folder_is_a_sentence() -> None:
