@@ -77,7 +77,7 @@ def _run(line: str, folder: Path) -> bool:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md"):
+    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md"):
         text = page.read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", text):
             link = target[0] or target[1]
