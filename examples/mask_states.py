@@ -55,13 +55,11 @@ def main(epochs: int = 20) -> tuple[torch.Tensor, torch.Tensor]:
     matcher = MaskMatcher.from_pretrained(labels=LABELS, prompt=PROMPT, label_prompt=LABEL_PROMPT)
     print("1. Before training. The label with the higher cosine wins. Three texts of praise, then three of blame:\n")
     before = look(matcher)
-
     print("2. The first text in other prompts; the cosine of its mask state with the one in the prompt above:\n")
     first, last = mask_states(matcher, [PROMPT.replace("{text}", text) for text in (TEXTS[0], TEXTS[-1])])
     for prompt in ("{text} All in all, {mask}.", "It was {mask}. {text}"):
         print(f"{prompt:44}{mask_states(matcher, [prompt.replace('{text}', TEXTS[0])])[0] @ first:9.2f}")
     print(f"{'(the last text in the prompt above)':44}{last @ first:9.2f}\n")
-
     print(f"3. After training on {len(TRAINING)} other texts, which moves both the texts and the labels:\n")
     matcher.fit(list(TRAINING), list(TRAINING.values()), epochs=epochs)
     return before, look(matcher)
