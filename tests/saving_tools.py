@@ -7,10 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from maskmatch import MaskMatchError
-
 Tiny = Callable[..., Path]
 
 SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4}
@@ -28,13 +24,6 @@ OURS = {
 
 def snapshot(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
-def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    with pytest.raises(MaskMatchError) as caught:
-        call(*arguments, **options)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def edit_json(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:

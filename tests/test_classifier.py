@@ -11,7 +11,7 @@ import torch
 
 from maskmatch import MaskMatcher, SimilarityConfig
 from maskmatch.similarity import Similarity
-from toy_data import LABELS, TEXTS, TRUTH
+from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 Tiny = Callable[..., Path]
 
@@ -24,12 +24,6 @@ LONG_AND_SHORT = [
     "It is about the exchange rate; this is a question of money.",
     "money",
 ]
-A_LITTLE = {"epochs": 3, "batch_size": 64, "learning_rate": 1e-2}
-
-
-@pytest.fixture
-def matcher(tiny: Tiny) -> MaskMatcher:
-    return MaskMatcher.from_pretrained(tiny("bert"), LABELS)
 
 
 class TestProbabilities:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskmatch import MaskMatcher, MaskMatchError, Task
-from toy_data import LABELS, TEXTS, TRUTH
+from maskmatch import MaskMatcher, Task
+from refusals import refusal
+from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 Tiny = Callable[..., Path]
 
-A_LITTLE = {"epochs": 3, "batch_size": 64, "learning_rate": 1e-2}
 EXAMPLES_OF_FIELDS: dict[str, dict[str, Any]] = {
     "nli": {"text": "The card is lost.", "text_b": "The card is here."},
     "paraphrase": {"text": "Where is it?", "text_b": "It is where?"},
@@ -23,20 +23,6 @@ EXAMPLES_OF_FIELDS: dict[str, dict[str, Any]] = {
     "relation": {"text": "The clay was in a jar.", "head": "clay", "tail": "jar"},
     "entity-typing": {"text": "The clay was in a jar.", "entity": "clay"},
 }
-
-
-@pytest.fixture
-def matcher(tiny: Tiny) -> MaskMatcher:
-    return MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-
-
-def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    with pytest.raises(MaskMatchError) as caught:
-        call(*arguments, **options)
-    message = str(caught.value)
-    assert message
-    assert "\n" not in message
-    return message
 
 
 class TestWaysIn:

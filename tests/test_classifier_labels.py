@@ -10,30 +10,15 @@ import numpy as np
 import pytest
 import torch
 
-from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError
+from maskmatch import Label, LabelSet, MaskMatcher
 from maskmatch.scorer import Scorer
-from toy_data import LABELS, TEXTS, TRUTH
+from refusals import refusal
+from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
     from maskmatch.model import MatchingModel
 
 Tiny = Callable[..., Path]
-
-A_LITTLE = {"epochs": 3, "batch_size": 64, "learning_rate": 1e-2}
-
-
-@pytest.fixture
-def matcher(tiny: Tiny) -> MaskMatcher:
-    return MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-
-
-def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    with pytest.raises(MaskMatchError) as caught:
-        call(*arguments, **options)
-    message = str(caught.value)
-    assert message
-    assert "\n" not in message
-    return message
 
 
 class TestLabels:

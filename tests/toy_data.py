@@ -23,3 +23,6 @@ TRUTH = [label for _, label in TOY]
 
 FAST = {"learning_rate": 1e-2, "batch_size": 12, "epochs": 60}
 """Enough for the tiny encoders to learn the toy set, in about a second of time."""
+
+A_LITTLE = {"learning_rate": 1e-2, "batch_size": 64, "epochs": 3}
+"""Enough to change the weights."""

@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.config import MatcherConfig, TrainingConfig, check_threshold
+from maskmatch.config import TrainingConfig, check_threshold
 from maskmatch.dev_data import DevData
-from maskmatch.encoder import BATCH_SIZE, Encoder, find_model, move_encoder
+from maskmatch.encoder import BATCH_SIZE, find_model
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import EvaluationReport, evaluate_predictions, find_metric
 from maskmatch.inputs import take_examples, take_texts
 from maskmatch.labels import LabelSet, LabelsLike
-from maskmatch.mlm_head import Head, pretrained_head
-from maskmatch.saving import HEAD_FILE, SavedModel, is_saved, push_model, read_model, write_model
+from maskmatch.loading import SavedParts, load_new, load_saved, parts_to_save
+from maskmatch.saving import is_saved, push_model, write_model
 from maskmatch.scorer import Scorer, check_count, labels_above
-from maskmatch.targets import check_trainable, has_several, labels_in, row_labels
+from maskmatch.targets import check_trainable, has_several, label_set_of, row_labels
 from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import TrainerCallback
 
-    from maskmatch.config import TrainingSummary
+    from maskmatch.config import MatcherConfig, TrainingSummary
     from maskmatch.data import Examples
+    from maskmatch.encoder import Encoder
     from maskmatch.evaluation import Metric
     from maskmatch.methods import Method
+    from maskmatch.mlm_head import Head
     from maskmatch.prompts import TokenizedPrompts
+    from maskmatch.saving import SavedModel
     from maskmatch.similarity import SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
 
@@ -109,23 +112,25 @@ class MaskMatcher:
             "threshold": threshold,
         }
         if is_saved(folder):
-            saved = read_model(folder, source)
-            move_encoder(saved.encoder, device)
-            matcher = cls._from_saved(saved)
-            matcher._source = source
+            saved = load_saved(folder, source, device)
+            matcher = cls._of(saved.scorer, saved.labels)
+            matcher.training_, matcher._figures, matcher._source = saved.training, saved.figures, source
             length = None if max_length is None else matcher.encoder.max_length(max_length)
             matcher._reconfigure(matcher.config.changed(**options, max_length=length))
             if labels is not None:
                 matcher._check_reads_labels("its labels cannot be replaced")
                 matcher._set_labels(LabelSet.of(labels))
         else:
-            encoder = Encoder.load(folder, source)
-            move_encoder(encoder, device)
-            config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))  # type: ignore[arg-type]
-            head = pretrained_head(folder, source) if config.method.has_word_head else None
-            matcher = cls(encoder, config, None if labels is None else LabelSet.of(labels), head)
+            scorer = load_new(folder, source, device, max_length, options)
+            matcher = cls._of(scorer, None if labels is None else LabelSet.of(labels))
         if threshold is not None:
             matcher._check_several()
+        return matcher
+
+    @classmethod
+    def _of(cls, scorer: Scorer, labels: LabelSet | None) -> MaskMatcher:
+        matcher = cls(scorer.encoder, scorer.config, labels)
+        matcher._scorer = scorer
         return matcher
 
     @property
@@ -211,9 +216,7 @@ class MaskMatcher:
         rows = row_labels(examples, self.labels, self.config.multi_label)
         check_trainable(rows, self.labels, self.config.multi_label)
         if self.labels is None:
-            found = labels_in(rows, self.config.multi_label)
-            names = examples.label_names or {}
-            self.labels = LabelSet.of({id_: names[id_] for id_ in found} if names else found)
+            self.labels = label_set_of(rows, examples.label_names, self.config.multi_label)
         return rows
 
     # -- prediction ------------------------------------------------------------------------------------------
@@ -384,31 +387,7 @@ class MaskMatcher:
         return push_model(self._saved(), repo_id, private=private, token=token)
 
     def _saved(self) -> SavedModel:
-        labels = self._ready_labels()
-        vectors, present = self._scorer.label_vectors(labels)  # (K, phrases, masks, dim)
-        return SavedModel(
-            encoder=self.encoder,
-            config=self.config,
-            labels=labels,
-            label_vectors=vectors[present],  # (F, masks, dim)
-            label_vector_key=self._scorer.label_vector_key,
-            head=self._scorer.head(labels),
-            head_config=self._scorer.head_config,
-            training=self.training_,
-            evaluation=self._figures,
-        )
-
-    @classmethod
-    def _from_saved(cls, saved: SavedModel) -> MaskMatcher:
-        head = None if saved.head_config is None else Head.of_saved(saved.head_config, saved.head)
-        matcher = cls(saved.encoder, saved.config, saved.labels, head)
-        matcher.training_ = saved.training
-        matcher._figures = saved.evaluation
-        try:
-            matcher._scorer.load(saved.labels, saved.head, saved.label_vectors, saved.label_vector_key)
-        except MaskMatchError as error:
-            raise MaskMatchError(f"{HEAD_FILE} is damaged: {error}") from None
-        return matcher
+        return parts_to_save(SavedParts(self._scorer, self._ready_labels(), self.training_, self._figures))
 
     def _reconfigure(self, config: MatcherConfig) -> None:
         """Take another config on the same encoder; another method has not been trained yet."""

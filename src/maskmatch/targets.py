@@ -81,6 +81,12 @@ def labels_in(rows: Sequence[Any], multi_label: bool) -> list[Hashable]:
         return sorted(distinct, key=lambda id_: (type(id_).__name__, str(id_)))
 
 
+def label_set_of(rows: Sequence[Any], names: Mapping[Any, str] | None, multi_label: bool) -> LabelSet:
+    """The labels that occur in rows, by their names where a dataset has names for numbers."""
+    found = labels_in(rows, multi_label)
+    return LabelSet.of({id_: names[id_] for id_ in found} if names else found)
+
+
 def check_trainable(rows: Sequence[Any], labels: LabelSet | None, multi_label: bool) -> None:
     """Refuse training data that cannot teach: fewer than two labels, or labels that the classifier lacks."""
     found = labels_in(rows, multi_label)

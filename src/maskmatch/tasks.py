@@ -38,11 +38,7 @@ class Task:
     prompt: str = "{text} It is about {mask}."
     label_prompt: str = "{label} is {mask}."
     paraphrases: tuple[str, ...] = ()
-    label_paraphrases: tuple[str, ...] = (
-        "{label} means {mask}.",
-        "The label {label} stands for {mask}.",
-        "{mask}: {label}",
-    )
+    label_paraphrases: tuple[str, ...] = LABEL_PARAPHRASES
     metric: str = "accuracy"
 
     def __post_init__(self) -> None:

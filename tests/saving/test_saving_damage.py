@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from maskmatch import MaskMatcher
-from saving_tools import OURS, SHORT, Tiny, edit_json, refusal
+from refusals import refusal
+from saving_tools import OURS, SHORT, Tiny, edit_json
 from toy_data import TEXTS, TRUTH
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import transformers
 
 import maskmatch.saving
 from maskmatch import MaskMatcher, MaskMatchError, SimilarityConfig
-from saving_tools import OURS, SHORT, Tiny, edit_json, refusal, snapshot
+from refusals import refusal
+from saving_tools import OURS, SHORT, Tiny, edit_json, snapshot
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

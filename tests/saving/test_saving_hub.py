@@ -13,7 +13,8 @@ from safetensors.torch import load_file
 
 from maskmatch import MaskMatcher
 from maskmatch.encoder import HUB_FILES
-from saving_tools import OURS, Tiny, refusal
+from refusals import refusal
+from saving_tools import OURS, Tiny
 from toy_data import LABELS, TEXTS
 
 if TYPE_CHECKING:

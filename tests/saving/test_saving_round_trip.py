@@ -9,7 +9,8 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from maskmatch import MaskMatcher, SimilarityConfig, Task
-from saving_tools import SHORT, Tiny, edit_json, refusal, snapshot
+from refusals import refusal
+from saving_tools import SHORT, Tiny, edit_json, snapshot
 from tiny_models import FAMILIES
 from toy_data import LABELS, TEXTS, TRUTH
 

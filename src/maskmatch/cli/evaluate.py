@@ -12,8 +12,8 @@ from maskmatch.cli import options
 
 def evaluate(
     *,
-    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
-    test: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
+    folder: options.SavedFolder,
+    test: options.LabelledFile,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt."),
@@ -24,12 +24,7 @@ def evaluate(
     threshold: options.Threshold = None,
     device: options.Device = None,
     batch_size: options.BatchSize = 64,
-    text_field: options.TextField = None,
-    label_field: options.LabelField = None,
-    field: options.Field = None,
-    encoding: options.Encoding = "utf-8",
-    format: options.Format = None,  # noqa: A002
-    skip_bad_rows: options.SkipBadRows = False,
+    reading: options.LabelledReading,
     json: options.AsJson = False,
 ) -> None:
     """Measure a classifier: the task's metric, accuracy, F1, calibration, a table of labels, the worst confusions."""
@@ -38,14 +33,6 @@ def evaluate(
 
     if metric is not None:
         find_metric(metric)  # before anything is loaded
-    reading = options.reading_options(
-        text_field=text_field,
-        label_field=label_field,
-        field=field,
-        encoding=encoding,
-        format=format,
-        skip_bad_rows=skip_bad_rows,
-    )
     matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
     rows = options.load_rows(test, matcher.config.prompt.fields, reading)
     report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)

@@ -1,9 +1,10 @@
-"""Options that several commands share, and how results are printed."""
+"""Options that several commands share, alone and in groups, and how results are printed."""
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,9 @@ from maskmatch.errors import MaskMatchError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from maskmatch.classifier import MaskMatcher
     from maskmatch.data import Examples
+    from maskmatch.labels import LabelsLike
 
 
 class FileFormat(str, Enum):
@@ -29,7 +32,9 @@ class FileFormat(str, Enum):
     txt = "txt"
 
 
-READING = "Reading rows"
+READING, TRAINING = "Reading rows", "Training"
+SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
+LabelledFile = Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 TaskName = Annotated[
@@ -54,6 +59,13 @@ Threshold = Annotated[
 ]
 BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
+Epochs = Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=TRAINING)]
+StepSize = Annotated[int, typer.Option("--batch-size", help="Texts a step.", min=1, rich_help_panel=TRAINING)]
+LearningRate = Annotated[float, typer.Option(help="The peak rate.", rich_help_panel=TRAINING)]
+Checkpoints = Annotated[
+    Path | None, typer.Option(help="A folder for checkpoints, to resume from.", rich_help_panel=TRAINING)
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.", rich_help_panel=TRAINING)]
 TextField = Annotated[str | None, typer.Option(help="The column of the text.", rich_help_panel=READING)]
 LabelField = Annotated[str | None, typer.Option(help="The column of the label.", rich_help_panel=READING)]
 Field = Annotated[
@@ -70,57 +82,100 @@ SkipBadRows = Annotated[
 ]
 
 
-def reading_options(
-    *,
-    text_field: str | None,
-    label_field: str | None = None,
-    field: list[str] | None,
-    encoding: str,
-    format: FileFormat | None,  # noqa: A002
-    skip_bad_rows: bool,
-) -> dict[str, Any]:
-    """The options of ``load_examples``, from those of the command line."""
-    named: dict[str, str] = {}
-    for pair in field or []:
-        name, equals, column = pair.partition("=")
-        if not (equals and name and column):
-            raise typer.BadParameter(f"{pair!r} is not FIELD=COLUMN.", param_hint="--field")
-        named[name] = column
-    return {
-        "text_field": text_field,
-        "label_field": label_field,
-        "named": named,
-        "encoding": encoding,
-        "format": None if format is None else format.value,
-        "skip_bad_rows": skip_bad_rows,
-    }
+@dataclass(frozen=True)
+class Reading:
+    """How rows are read from a file."""
+
+    text_field: TextField = None
+    field: Field = None
+    encoding: Encoding = "utf-8"
+    format: Format = None
+    skip_bad_rows: SkipBadRows = False
+
+    def __post_init__(self) -> None:
+        for pair in self.field or []:
+            name, equals, column = pair.partition("=")
+            if not (equals and name and column):
+                raise typer.BadParameter(f"{pair!r} is not FIELD=COLUMN.", param_hint="--field")
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The columns of other fields than the text, by field."""
+        return {name: column for name, _, column in (pair.partition("=") for pair in self.field or [])}
+
+    def options(self) -> dict[str, Any]:
+        """The options of ``load_examples``."""
+        return {
+            "text_field": self.text_field,
+            "named": self.named,
+            "encoding": self.encoding,
+            "format": None if self.format is None else self.format.value,
+            "skip_bad_rows": self.skip_bad_rows,
+        }
 
 
-def load_rows(source: str | Path, fields: tuple[str, ...], reading: dict[str, Any]) -> Examples:
+@dataclass(frozen=True)
+class LabelledReading(Reading):
+    """How rows with labels are read from a file."""
+
+    label_field: LabelField = None
+
+    def options(self) -> dict[str, Any]:
+        """The options of ``load_examples``."""
+        return {**super().options(), "label_field": self.label_field}
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """Which classifier to make or load."""
+
+    task: TaskName = None
+    method: MethodName = None
+    model: ModelName = None
+    prompt: InputPrompt = None
+    label_prompt: LabelPrompt = None
+    max_length: MaxLength = None
+    multi_label: MultiLabel = None
+    threshold: Threshold = None
+    device: Device = None
+
+    def load(self, labels: LabelsLike | None, **more: Any) -> MaskMatcher:
+        """The classifier; ``more`` are other options of ``from_pretrained``."""
+        from maskmatch.classifier import MaskMatcher
+
+        return MaskMatcher.from_pretrained(labels=labels, **vars(self), **more)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts to classify."""
+
+    file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None
+    text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None
+
+    def chunks(self, fields: tuple[str, ...], reading: Reading) -> Iterator[Examples]:
+        """The texts, a chunk at a time: from --text, a file, or standard input."""
+        from maskmatch.data import iter_examples
+
+        if self.file is not None and self.text:
+            raise typer.BadParameter("give texts with --text or in a file, not both.", param_hint="FILE")
+        if self.text:
+            yield _given_texts(self.text, reading.skip_bad_rows)
+            return
+        if self.file is None and sys.stdin.isatty():
+            raise typer.BadParameter("give a file, - for standard input, or --text.", param_hint="FILE")
+        for chunk in iter_examples(self.file or "-", fields, want_label=False, chunk_size=2048, **reading.options()):
+            tell_skipped(chunk.skipped, self.file or "standard input")
+            yield chunk
+
+
+def load_rows(source: str | Path, fields: tuple[str, ...], reading: LabelledReading) -> Examples:
     """Labelled rows of a file; what was left out is told on standard error."""
     from maskmatch.data import load_examples
 
-    examples = load_examples(source, fields, **reading)
+    examples = load_examples(source, fields, **reading.options())
     tell_skipped(examples.skipped, str(source))
     return examples
-
-
-def text_chunks(
-    file: str | None, text: list[str] | None, fields: tuple[str, ...], reading: dict[str, Any]
-) -> Iterator[Examples]:
-    """The texts to classify, a chunk at a time: from --text, a file, or standard input."""
-    from maskmatch.data import iter_examples
-
-    if file is not None and text:
-        raise typer.BadParameter("give texts with --text or in a file, not both.", param_hint="FILE")
-    if text:
-        yield _given_texts(text, reading["skip_bad_rows"])
-        return
-    if file is None and sys.stdin.isatty():
-        raise typer.BadParameter("give a file, - for standard input, or --text.", param_hint="FILE")
-    for chunk in iter_examples(file or "-", fields, want_label=False, chunk_size=2048, **reading):
-        tell_skipped(chunk.skipped, file or "standard input")
-        yield chunk
 
 
 def _given_texts(texts: list[str], skip_bad_rows: bool) -> Examples:

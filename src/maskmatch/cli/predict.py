@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from maskmatch.cli import options
 
@@ -17,33 +15,20 @@ if TYPE_CHECKING:
 
 def predict(
     *,
-    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
-    file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
-    text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
+    folder: options.SavedFolder,
+    texts: options.Texts,
     threshold: options.Threshold = None,
     device: options.Device = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 64,
-    text_field: options.TextField = None,
-    field: options.Field = None,
-    encoding: options.Encoding = "utf-8",
-    format: options.Format = None,  # noqa: A002
-    skip_bad_rows: options.SkipBadRows = False,
+    reading: options.Reading,
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
     """Classify texts; prints one JSON object a line: label, probability, top_k (or labels, if there may be several)."""
     from maskmatch import MaskMatcher
 
-    reading = options.reading_options(
-        text_field=text_field,
-        field=field,
-        encoding=encoding,
-        format=format,
-        skip_bad_rows=skip_bad_rows,
-    )
     matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
-    chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
-    print_predictions(matcher, chunks, top_k, batch_size)
+    print_predictions(matcher, texts.chunks(matcher.config.prompt.fields, reading), top_k, batch_size)
 
 
 def print_predictions(matcher: MaskMatcher, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:

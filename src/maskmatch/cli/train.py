@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,118 +12,95 @@ from maskmatch.cli import options
 
 if TYPE_CHECKING:
     from maskmatch.classifier import MaskMatcher
+    from maskmatch.config import TrainingConfig
     from maskmatch.data import Examples
 
-RUN = "Training"
+
+@dataclass(frozen=True)
+class Draw:
+    """Which of the rows to train on."""
+
+    shots: Annotated[int | None, typer.Option(help="Draw this many rows a label.", min=1)] = None
+    fraction: Annotated[float | None, typer.Option(help="Draw this part of the rows of each label.")] = None
+
+    def __post_init__(self) -> None:
+        if self.shots is not None and self.fraction is not None:
+            raise typer.BadParameter("give --shots or --fraction, not both.", param_hint="--fraction")
+
+    def of(self, rows: Examples, seed: int) -> Examples:
+        """The rows that are drawn."""
+        from maskmatch.data import Examples, draw_fraction, draw_shots
+
+        assert rows.labels is not None
+        if self.shots is not None:
+            drawn = draw_shots(rows.labels, self.shots, seed)
+        elif self.fraction is not None:
+            drawn = draw_fraction(rows.labels, self.fraction, seed)
+        else:
+            return rows
+        options.tell(f"drew {len(drawn)} of {len(rows)} rows")
+        return Examples([rows.texts[row] for row in drawn], [rows.labels[row] for row in drawn])
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train."""
+
+    epochs: options.Epochs = None
+    learning_rate: options.LearningRate = 2e-4
+    batch_size: options.StepSize = 32
+    hold: Annotated[
+        float,
+        typer.Option(
+            help="How much vectors are held where they were before training.", rich_help_panel=options.TRAINING
+        ),
+    ] = 0.0
+    patience: Annotated[
+        int | None,
+        typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=options.TRAINING),
+    ] = None
+    checkpoints: options.Checkpoints = None
+    resume: options.Resume = False
+
+    def config(self, seed: int) -> TrainingConfig:
+        """The same as the library takes it."""
+        from maskmatch.config import TrainingConfig
+
+        return TrainingConfig(seed=seed, **vars(self))
 
 
 def train(
     *,
-    train: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
+    train: options.LabelledFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the classifier in.")],
     dev: Annotated[str | None, typer.Option(help="Labelled rows to choose the best weights by.")] = None,
-    task: options.TaskName = None,
-    method: options.MethodName = None,
-    model: options.ModelName = None,
-    shots: Annotated[int | None, typer.Option(help="Draw this many rows a label.", min=1)] = None,
-    fraction: Annotated[float | None, typer.Option(help="Draw this part of the rows of each label.")] = None,
+    draw: Draw,
     seed: options.Seed = 0,
-    prompt: options.InputPrompt = None,
-    label_prompt: options.LabelPrompt = None,
     labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
+    classifier: options.Classifier,
     similarity: Annotated[str | None, typer.Option(help="cosine or dot.")] = None,
-    max_length: options.MaxLength = None,
-    multi_label: options.MultiLabel = None,
-    threshold: options.Threshold = None,
-    device: options.Device = None,
-    epochs: Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=RUN)] = None,
-    learning_rate: Annotated[float, typer.Option(help="The peak rate.", rich_help_panel=RUN)] = 2e-4,
-    batch_size: Annotated[int, typer.Option(help="Texts a step.", min=1, rich_help_panel=RUN)] = 32,
-    hold: Annotated[
-        float, typer.Option(help="How much vectors are held where they were before training.", rich_help_panel=RUN)
-    ] = 0.0,
-    patience: Annotated[
-        int | None, typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=RUN)
-    ] = None,
-    checkpoints: Annotated[
-        Path | None, typer.Option(help="A folder for checkpoints, to resume from.", rich_help_panel=RUN)
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last checkpoint.", rich_help_panel=RUN)
-    ] = False,
-    text_field: options.TextField = None,
-    label_field: options.LabelField = None,
-    field: options.Field = None,
-    encoding: options.Encoding = "utf-8",
-    format: options.Format = None,  # noqa: A002
-    skip_bad_rows: options.SkipBadRows = False,
+    training: Training,
+    reading: options.LabelledReading,
     json: options.AsJson = False,
 ) -> None:
     """Train a classifier and save it."""
-    if shots is not None and fraction is not None:
-        raise typer.BadParameter("give --shots or --fraction, not both.", param_hint="--fraction")
-    if threshold is not None and dev is not None:
+    if classifier.threshold is not None and dev is not None:
         raise typer.BadParameter("the dev data decides on the threshold; give one of them.", param_hint="--threshold")
-    reading = options.reading_options(
-        text_field=text_field,
-        label_field=label_field,
-        field=field,
-        encoding=encoding,
-        format=format,
-        skip_bad_rows=skip_bad_rows,
-    )
 
-    from maskmatch import MaskMatcher, TrainingConfig
     from maskmatch.label_files import load_labels
     from maskmatch.saving import check_target
 
     output = output.expanduser()
     check_target(output)  # before the work, not after it
-    config = TrainingConfig(
-        epochs=epochs,
-        learning_rate=learning_rate,
-        batch_size=batch_size,
-        hold=hold,
-        seed=seed,
-        patience=patience,
-        checkpoints=checkpoints,
-        resume=resume,
-    )
-    matcher = MaskMatcher.from_pretrained(
-        model,
-        labels=None if labels is None else load_labels(labels),
-        task=task,
-        prompt=prompt,
-        label_prompt=label_prompt,
-        method=method,
-        similarity=similarity,  # type: ignore[arg-type]  # checked there
-        max_length=max_length,
-        multi_label=multi_label,
-        threshold=threshold,
-        device=device,
-    )
+    config = training.config(seed)
+    matcher = classifier.load(None if labels is None else load_labels(labels), similarity=similarity)
     fields = matcher.config.prompt.fields
-    rows = _drawn(options.load_rows(train, fields, reading), shots, fraction, seed)
+    rows = draw.of(options.load_rows(train, fields, reading), seed)
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
     matcher.fit(rows.texts, rows.labels, dev=dev_pair, training=config)
     matcher.save_pretrained(output)
     _print_summary(matcher, output, json)
-
-
-def _drawn(rows: Examples, shots: int | None, fraction: float | None, seed: int) -> Examples:
-    from maskmatch.data import Examples, draw_fraction, draw_shots
-
-    assert rows.labels is not None
-    if shots is None and fraction is None:
-        return rows
-    if shots is not None:
-        drawn = draw_shots(rows.labels, shots, seed)
-    else:
-        assert fraction is not None
-        drawn = draw_fraction(rows.labels, fraction, seed)
-    options.tell(f"drew {len(drawn)} of {len(rows)} rows")
-    return Examples([rows.texts[row] for row in drawn], [rows.labels[row] for row in drawn])
 
 
 def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:

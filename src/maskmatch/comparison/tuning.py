@@ -156,13 +156,9 @@ def tune(
     ]
     if not settings:
         raise MaskMatchError("There is nothing to try; give at least one learning rate and one epoch factor.")
-    by_name = {_cell_name(variant, setting): (variant, setting) for variant in variants for setting in settings}
     grid = Grid(
         datasets=datasets_of(datasets),
-        variants=[
-            replace(variant.tuned(setting.learning_rate, setting.epoch_factor), name=name)
-            for name, (variant, setting) in by_name.items()
-        ],
+        variants=list(_tried(variants, settings).values()),
         regimes=found,
         seeds=seeds_of(seeds),
         model=model,
@@ -175,16 +171,31 @@ def tune(
         for variant in variants
     }
     chosen = {name: max(rows, key=lambda row: row[1])[0] for name, rows in tried.items()}
-    budget = {
+    budget = _budget(grid, learning_rates, epoch_factors)
+    return Tuning(chosen, tried, budget, None if model is None else str(model), edge_notes(chosen, budget))
+
+
+def _tried(variants: Sequence[Variant], settings: Sequence[Setting]) -> dict[str, Variant]:
+    """Each variant with each setting, under a name of its own."""
+    pairs = {_cell_name(variant, setting): (variant, setting) for variant in variants for setting in settings}
+    return {
+        name: replace(variant.tuned(setting.learning_rate, setting.epoch_factor), name=name)
+        for name, (variant, setting) in pairs.items()
+    }
+
+
+def _budget(grid: Grid, learning_rates: Sequence[float], epoch_factors: Sequence[float]) -> dict[str, Any]:
+    """What every method was given."""
+    settings = len(learning_rates) * len(epoch_factors)
+    return {
         "learning_rates": sorted(map(float, learning_rates)),
         "epoch_factors": sorted(map(float, epoch_factors)),
         "datasets": [data.name for data in grid.datasets],
-        "regimes": [regime.name for regime in found],
+        "regimes": [regime.name for regime in grid.regimes],
         "seeds": list(grid.seeds),
-        "dev_rows": dev_rows,
-        "runs_a_method": len(settings) * len(grid.datasets) * len(found) * len(grid.seeds),
+        "dev_rows": grid.measured_rows,
+        "runs_a_method": settings * len(grid.datasets) * len(grid.regimes) * len(grid.seeds),
     }
-    return Tuning(chosen, tried, budget, None if model is None else str(model), edge_notes(chosen, budget))
 
 
 def _cell_name(variant: Variant, setting: Setting) -> str:

@@ -81,7 +81,22 @@ def check_rows(
                 )
 
 
-def prediction_bins(
+def calibration_bins(
+    truth: Sequence[Row],
+    predicted: Sequence[Row],
+    known: Mapping[Hashable, None],
+    *,
+    confidence: ArrayLike | None,
+    probabilities: ArrayLike | None,
+    multi_label: bool,
+) -> tuple[ReliabilityBin, ...]:
+    """How often predictions were right, by how sure they were; none where that is not known."""
+    if multi_label:
+        return _decision_bins(truth, probabilities, confidence, known)
+    return _prediction_bins(truth, predicted, confidence, probabilities)
+
+
+def _prediction_bins(
     truth: Sequence[Row],
     predicted: Sequence[Row],
     confidence: ArrayLike | None,
@@ -103,7 +118,7 @@ def prediction_bins(
     return tuple(metrics.reliability_bins(confidence, correct))
 
 
-def decision_bins(
+def _decision_bins(
     truth: Sequence[Row],
     probabilities: ArrayLike | None,
     confidence: ArrayLike | None,

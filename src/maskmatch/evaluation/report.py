@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import metrics
 from maskmatch.evaluation.display import LabelNames, counted, one_line, shorten, shorten_name
-from maskmatch.evaluation.inputs import check_rows, decision_bins, id_rows, known_labels, prediction_bins
+from maskmatch.evaluation.inputs import calibration_bins, check_rows, id_rows, known_labels
 from maskmatch.evaluation.task_metrics import measure
 
 if TYPE_CHECKING:
@@ -239,10 +239,9 @@ def evaluate_predictions(
     true_rows = id_rows(truth, "truth", multi_label)
     predicted_rows = id_rows(predicted, "predicted", multi_label)
     check_rows(texts, true_rows, predicted_rows, known)
-    if multi_label:
-        bins = decision_bins(true_rows, probabilities, confidence, known)
-    else:
-        bins = prediction_bins(true_rows, predicted_rows, confidence, probabilities)
+    bins = calibration_bins(
+        true_rows, predicted_rows, known, confidence=confidence, probabilities=probabilities, multi_label=multi_label
+    )
     named = {label: (names or {}).get(label, str(label)) for label in known}
     measured = measure(true_rows, predicted_rows, named, metric=metric, usual=usual_metric, multi_label=multi_label)
     run = _Run(
