@@ -31,7 +31,9 @@ def main(shots: int = 2, seeds: int = 3, epochs: int = 10) -> Comparison:
     for row in found.significance:
         print(f"\n{row.reference} less {row.method}, {row.regime}: {row.result.difference:+.3f}")
         print(f"95 % interval over draws of test questions: {row.result.low:+.3f} to {row.result.high:+.3f}\n")
-    print("Zero-shot, fine-tuning has no vectors of labels yet, so it cannot answer. With examples it trained four times as")
+    print(
+        "Zero-shot, fine-tuning has no label vectors yet, so it cannot answer. With examples, it trained four times as"
+    )
     print("long as mask-matching. Neither was tuned; docs/comparison.md tells how to tune both alike.")
     return found
 
