@@ -16,7 +16,7 @@ PROMPTS = (
 )
 
 
-def main(shots: int = 2, seeds: int = 3, epochs: int = 6) -> Comparison:
+def main(shots: int = 2, seeds: int = 3, epochs: int = 5) -> Comparison:
     """Compare label prompts with no example and with a few, and print a table; returns the comparison."""
     train, test = demo_rows("train"), demo_rows("test")  # questions to a bicycle shop, written for this project
     data = Splits.of("bicycle shop", "intent", (train.texts, train.labels or []), (test.texts, test.labels or []))

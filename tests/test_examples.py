@@ -75,7 +75,9 @@ def test_both_methods_learn_from_the_same_rows(capsys: pytest.CaptureFixture[str
     assert told[1] == told[4] == "±"
     difference = float(line_of(printed, "mask-matching less fine-tuning, 1 shot:")[0])
     assert difference == pytest.approx(float(told[0]) - float(told[3]), abs=0.002)
-    assert "* No method was tuned" in printed
+    passes = {variant["name"]: variant["training"]["epochs"] for variant in found.about["methods"]}
+    assert passes == {"mask-matching": 1, "fine-tuning": 3}  # as it says
+    assert "three times as\nlong" in printed
 
 
 def test_every_label_prompt_is_measured_with_and_without_examples(capsys: pytest.CaptureFixture[str]) -> None:
