@@ -25,7 +25,7 @@ def figures() -> str:
     """All tables of the page, with the sentences that follow from them."""
     results = read_results("experiment")
     parts = results["parts"]
-    blocks = [tuning_figures(results["tuning"])]
+    blocks = ["![Scores at 5 shots](experiment.svg)", tuning_figures(results["tuning"])]
     for heading, names in REGIMES.items():
         rows = [row for name in names if name in parts for row in parts[name]["table"]]
         tests = [row for name in names if name in parts for row in parts[name]["significance"]]

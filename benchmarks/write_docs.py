@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import experiment_page
-from benchmarks.common import read_results
+from benchmarks.common import RESULTS, read_results
 from benchmarks.markdown import origin, table
 from benchmarks.zero_shot import WAYS
 
@@ -195,15 +195,18 @@ def _settings(settings: dict[str, Any]) -> str:
 
 def pages() -> dict[Path, str]:
     """The pages as they should be."""
-    return {
+    found = {
         ROOT / "README.md": _with_figures(ROOT / "README.md", readme_figures()),
         ROOT / "docs" / "alignment.md": _with_figures(
             ROOT / "docs" / "alignment.md", f"{zero_shot_figures()}\n\n{few_shot_figures()}"
         ),
         ROOT / "docs" / "benchmarks.md": benchmarks_page(),
-        ROOT / "docs" / "experiment.md": _with_figures(ROOT / "docs" / "experiment.md", experiment_page.figures()),
-        ROOT / "docs" / "experiment.svg": experiment_page.scores_picture(),
     }
+    if (RESULTS / "experiment.json").is_file():
+        page = ROOT / "docs" / "experiment.md"
+        found[page] = _with_figures(page, experiment_page.figures())
+        found[page.with_suffix(".svg")] = experiment_page.scores_picture()
+    return found
 
 
 def _with_figures(page: Path, figures: str) -> str:
