@@ -185,7 +185,7 @@ class MaskMatcher:
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
-        data = self._scorer.training_data(examples.texts, rows, labels, config.hold)
+        data = self._scorer.training_data(examples.texts, rows, labels, config.hold, config.label_encoding)
         self._report_cut(data.texts)
         evaluate = None if dev is None else DevData(dev, self._scorer, labels)
         if evaluate is not None:

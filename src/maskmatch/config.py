@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.kept_labels import LabelEncoding
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
 from maskmatch.similarity import SimilarityConfig, SimilarityKind
@@ -140,6 +141,9 @@ class TrainingConfig:
         hold: How much the vectors of texts and labels are held where the encoder put them before training (one minus
             their cosine is added to the loss, so many times). It keeps what the encoder knows, which few examples
             would overwrite. 0: not at all.
+        label_encoding: ``"full"``: every step reads all labels; ``"sampled"``: it reads those that matter to its texts
+            and takes the vectors of the others from the last time they were read, so that its time does not grow with
+            the number of labels; ``"auto"``: the first up to 256 label texts, the second beyond.
         seed: Same seed, same result.
         patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
             early. In both cases the weights that did best on dev are kept.
@@ -155,6 +159,7 @@ class TrainingConfig:
     batch_size: int = 32
     weight_decay: float = 0.01
     hold: float = 0.0
+    label_encoding: LabelEncoding = "auto"
     seed: int = 0
     patience: int | None = None
     checkpoints: str | Path | None = None
@@ -182,6 +187,9 @@ class TrainingConfig:
                 raise MaskMatchError(f"{name} is {value!r}; it has to be a {number} {bound}.")
             if hasattr(value, "item"):  # a number of numpy, which can neither seed nor be saved as JSON
                 object.__setattr__(self, name, value.item())
+        if self.label_encoding not in get_args(LabelEncoding):
+            choices = ", ".join(get_args(LabelEncoding))
+            raise MaskMatchError(f"label_encoding is {self.label_encoding!r}; choose one of {choices}.")
         if self.seed >= 2**32:
             raise MaskMatchError(f"seed is {self.seed}; it has to be below 2**32.")
         if self.resume and self.checkpoints is None:

@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 from maskmatch.encoder import BATCH_SIZE, Encoder, encode_prompts, length_groups, pad
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
+from maskmatch.kept_labels import KeptLabels, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maskmatch.config import MatcherConfig
+    from maskmatch.kept_labels import LabelEncoding
     from maskmatch.labels import LabelSet
     from maskmatch.training import TrainingData
 
@@ -135,7 +137,12 @@ class Scorer:
         return prompts
 
     def training_data(
-        self, texts: Sequence[Any], rows: Sequence[Any], labels: LabelSet, hold: float = 0.0
+        self,
+        texts: Sequence[Any],
+        rows: Sequence[Any],
+        labels: LabelSet,
+        hold: float = 0.0,
+        label_encoding: LabelEncoding = "full",
     ) -> TrainingData:
         """Texts with their labels, tokenised once for all of a training run.
 
@@ -144,22 +151,32 @@ class Scorer:
             rows: The labels of each.
             labels: All labels.
             hold: How much vectors are to be held where they are now.
+            label_encoding: Whether a step reads all labels.
         """
         from maskmatch.training import TrainingData
 
         layout = self.layout(labels)
         source = self.config.method.label_source
         prompts = self.tokenize(texts)
+        label_prompts = self._label_prompts(layout.texts) if source == "prompt" else None
         holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
+        held = self._vectors_now(prompts, labels) if holds else None
+        kept = None
+        if label_prompts is not None and samples_labels(label_encoding, len(layout.texts)):
+            model = self.model(labels)
+            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout))  # (F, dim)
+            held_labels = None if held is None else held[len(prompts) :]
+            kept = KeptLabels(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
         return TrainingData(
             texts=prompts,
             targets=target_array(rows, labels, self.config.multi_label),
             layout=layout,
-            label_prompts=self._label_prompts(layout.texts) if source == "prompt" else None,
+            label_prompts=label_prompts,
             label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
             pad_id=self.encoder.pad_id,
-            held=self._vectors_now(prompts, labels) if holds else None,
+            held=held,
             hold=hold if holds else 0.0,
+            kept=kept,
         )
 
     def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
