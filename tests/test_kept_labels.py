@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,9 +16,11 @@ from maskmatch import LabelSet, MaskMatcher, MaskMatchError, TrainingConfig, kep
 from maskmatch.kept_labels import KEPT_FILE, KeptLabels, samples_labels
 from maskmatch.label_vectors import LabelLayout
 from maskmatch.prompts import TokenizedPrompts
-from maskmatch.training import TrainingData
 from test_training import Witness, same_weights
 from toy_data import FAST, LABELS, TEXTS, TRUTH
+
+if TYPE_CHECKING:
+    from maskmatch.training import TrainingData
 
 Tiny = Callable[..., Path]
 SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4}  # 12 steps
@@ -147,9 +149,7 @@ class TestStep:
         changed = (data.kept.vectors - kept).abs().amax(dim=1) > 1e-3
         assert changed.sum() == 3  # and one that was read again
 
-    def test_a_step_reads_no_more_label_texts_than_it_should(
-        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_step_reads_no_more_label_texts_than_it_should(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is not read leaves nothing behind but its vector: no states, no gradient."""
         few(monkeypatch, fresh=3, refreshed=2)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
@@ -171,9 +171,7 @@ class TestStep:
 
 class TestTraining:
     @pytest.mark.parametrize("multi_label", [False, True])
-    def test_it_learns_among_many_labels(
-        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, multi_label: bool
-    ) -> None:
+    def test_it_learns_among_many_labels(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, multi_label: bool) -> None:
         few(monkeypatch, fresh=8, refreshed=4)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, multi_label=multi_label)
         truth: list[Any] = [[label] for label in TRUTH] if multi_label else TRUTH

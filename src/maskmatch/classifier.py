@@ -17,7 +17,7 @@ from maskmatch.inputs import take_examples, take_texts
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.mlm_head import Head, pretrained_head
 from maskmatch.saving import HEAD_FILE, SavedModel, is_saved, push_model, read_model, write_model
-from maskmatch.scorer import Scorer, check_count, labels_above
+from maskmatch.scorer import Scorer, check_count
 from maskmatch.targets import check_trainable, has_several, labels_in, row_labels
 from maskmatch.whole_folder import recover
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from maskmatch.evaluation import Metric
     from maskmatch.methods import Method
     from maskmatch.prompts import TokenizedPrompts
+    from maskmatch.search import SearchKind, SearchReport
     from maskmatch.similarity import SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
 
@@ -76,6 +77,7 @@ class MaskMatcher:
         max_length: int | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
+        search: SearchKind | None = None,
         device: str | None = None,
     ) -> MaskMatcher:
         """Load a classifier: a saved one, or a new one on a pretrained encoder.
@@ -94,6 +96,9 @@ class MaskMatcher:
             multi_label: Whether a text may have several labels. None: as the training data shows.
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
                 the saved classifier has; ``fit`` tunes it if it is given dev data.
+            search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those that
+                an index proposes (it needs the extra ``index``), "auto" takes the index from 100,000 label texts on, if
+                it can. None: "auto", or what the saved classifier has.
             device: Where to compute; None: on a GPU if there is one.
         """
         if model is not None:
@@ -107,6 +112,7 @@ class MaskMatcher:
             "similarity": similarity,
             "multi_label": multi_label,
             "threshold": threshold,
+            "search": search,
         }
         if is_saved(folder):
             saved = read_model(folder, source)
@@ -137,6 +143,11 @@ class MaskMatcher:
     def config(self) -> MatcherConfig:
         """Task, prompts, method, similarity."""
         return self._scorer.config
+
+    @property
+    def search_(self) -> SearchReport:
+        """How the best labels are found among those that there are now, and how well where that is not exact."""
+        return self._scorer.search(self._ready_labels()).report
 
     # -- training --------------------------------------------------------------------------------------------
 
@@ -234,11 +245,7 @@ class MaskMatcher:
         if not self.config.multi_label:
             return [pairs[0][0] for pairs in self._scorer.best(prompts, labels, 1, batch_size)]
         least = self.config.threshold if threshold is None else threshold
-        found: list[Any] = [None] * len(prompts)
-        for rows, probabilities in self._scorer.probabilities(prompts, labels, batch_size):
-            for row, chosen in zip(rows, labels_above(probabilities, labels, least), strict=True):
-                found[row] = chosen
-        return found
+        return list(self._scorer.above(prompts, labels, least, batch_size))
 
     def predict_proba(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
         """The probability of each label: (n, K), columns in the order of ``labels``."""

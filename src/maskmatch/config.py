@@ -11,6 +11,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.kept_labels import LabelEncoding
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
+from maskmatch.search import SearchKind
 from maskmatch.similarity import SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
@@ -42,9 +43,15 @@ class MatcherConfig:
     multi_label: bool = False
     threshold: float = 0.5
     """From which probability on a label applies, where a text may have several."""
+    search: SearchKind = "auto"
+    """How the best labels of a text are found."""
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
+        if self.search not in get_args(SearchKind):
+            raise MaskMatchError(
+                f"There is no search {self.search!r}; choose one of {', '.join(get_args(SearchKind))}."
+            )
 
     @classmethod
     def make(
@@ -58,6 +65,7 @@ class MatcherConfig:
         similarity: SimilarityKind | SimilarityConfig | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
+        search: SearchKind | None = None,
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
@@ -78,6 +86,7 @@ class MatcherConfig:
             max_length=max_length,
             multi_label=bool(multi_label),
             threshold=0.5 if threshold is None else threshold,
+            search="auto" if search is None else search,
         )
 
     def changed(self, **changes: Any) -> MatcherConfig:
@@ -91,6 +100,7 @@ class MatcherConfig:
             "max_length": self.max_length,
             "multi_label": self.multi_label,
             "threshold": self.threshold,
+            "search": self.search,
         }
         if task == self.task and method == self.method:
             kept |= {"prompt": self.prompt.template, "label_prompt": self.label_prompt.template}
@@ -109,6 +119,7 @@ class MatcherConfig:
             "max_length": self.max_length,
             "multi_label": self.multi_label,
             "threshold": self.threshold,
+            "search": self.search,
         }
 
     @classmethod
@@ -125,6 +136,7 @@ class MatcherConfig:
             max_length=data["max_length"],
             multi_label=data["multi_label"],
             threshold=data["threshold"],
+            search=data.get("search"),  # folders from before it was a choice have none
         )
 
 

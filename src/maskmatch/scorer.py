@@ -19,6 +19,7 @@ from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
+from maskmatch.search import LabelRows, LabelSearch, make_search, probabilities
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("maskmatch")
 ROWS_FOR_OFFSET = 256
 """How many training rows tell from which similarity on a label applies."""
+FIRST_LABELS = 16
+"""How many labels of a text are looked at first where several may apply."""
+SEARCH_QUERIES = 128
+"""How many label texts are read as texts to measure an index with."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class Scorer:
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._store = LabelVectorStore()
         self._model: MatchingModel | None = None
+        self._search: tuple[LabelSet, int, LabelSearch] | None = None
 
     def model(self, labels: LabelSet) -> MatchingModel:
         """The model, made when it is first needed: a label matrix has to know the number of labels."""
@@ -113,10 +119,12 @@ class Scorer:
     def forget_labels(self) -> None:
         """Drop the label vectors: the weights have changed."""
         self._store = LabelVectorStore()
+        self._search = None
 
     def forget_model(self) -> None:
         """Drop what was drawn at random for a method that has not been trained yet."""
         self._model = None
+        self._search = None
 
     def select_labels(self, rows: Sequence[int]) -> None:
         """Keep only some labels, where the method has learned a vector for each."""
@@ -218,17 +226,27 @@ class Scorer:
         self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
     ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
         """Row numbers and their scores (rows, K), in batches of like length."""
+        similarity = self.model(labels).similarity
+        vectors, present = self.label_vectors(labels)
+        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
+            with torch.inference_mode():
+                scores = similarity(inputs, vectors, present)
+            yield rows, scores
+
+    def _input_vectors(
+        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int
+    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
+        """Row numbers and their vectors (rows, masks, dim), in batches of like length."""
         check_count(batch_size, "batch_size")
         model = self.model(labels)
         was_training = model.training
         model.eval()
-        vectors, present = self.label_vectors(labels)
         with tqdm(total=len(prompts), desc="classifying", unit="text", delay=2, leave=False) as bar:
             for rows in length_groups(prompts.lengths, batch_size):
                 with torch.inference_mode():
                     batch = pad(prompts, rows, self.encoder.pad_id).to(self.encoder.model.device)
-                    scores = model.similarity(model.input_vectors(batch), vectors, present)
-                yield rows, scores
+                    vectors = model.input_vectors(batch)
+                yield rows, vectors
                 bar.update(len(rows))
         model.train(was_training)
 
@@ -246,11 +264,61 @@ class Scorer:
     ) -> list[list[tuple[Hashable, float]]]:
         """The k best labels of each text with their probabilities, best first."""
         found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        for rows, probabilities in self.probabilities(prompts, labels, batch_size):
-            best = probabilities.topk(min(k, len(labels)), dim=1)
-            for row, values, places in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
-                found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
+        search = self.search(labels)
+        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
+            places, probabilities = self._best_of(search, inputs, labels, k)
+            for row, values, chosen in zip(rows, probabilities.tolist(), places.tolist(), strict=True):
+                found[row] = [(labels[place], value) for place, value in zip(chosen, values, strict=True)]
         return found
+
+    def above(
+        self, prompts: TokenizedPrompts, labels: LabelSet, threshold: float, batch_size: int = BATCH_SIZE
+    ) -> list[list[Hashable]]:
+        """The labels of each text with at least this probability, best first."""
+        found: list[list[Hashable]] = [[] for _ in range(len(prompts))]
+        search = self.search(labels)
+        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
+            k = FIRST_LABELS
+            places, probabilities = self._best_of(search, inputs, labels, k)
+            while k < len(labels) and bool((probabilities[:, -1] >= threshold).any()):  # more may apply
+                k *= 4
+                places, probabilities = self._best_of(search, inputs, labels, k)
+            counts = (probabilities >= threshold).sum(dim=1).tolist()
+            for row, chosen, count in zip(rows, places.tolist(), counts, strict=True):
+                found[row] = [labels[place] for place in chosen[:count]]
+        return found
+
+    def _best_of(
+        self, search: LabelSearch, inputs: torch.Tensor, labels: LabelSet, k: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The positions of the k best labels of texts, and their probabilities: (n, k) each."""
+        with torch.inference_mode():
+            found = search(inputs, min(k, len(labels)))
+            similarity = self.model(labels).similarity
+            return found.places, probabilities(similarity, found, len(labels), self.config.multi_label).float().cpu()
+
+    def search(self, labels: LabelSet) -> LabelSearch:
+        """The search over labels, kept while they and the weights hold."""
+        model = self.model(labels)
+        state = self._weights_version(model)
+        if self._search is None or self._search[0] is not labels or self._search[1] != state:
+            with torch.inference_mode():
+                rows = LabelRows.of(model.similarity, *self.label_vectors(labels))
+                search = make_search(rows, self.config.search, lambda: self._search_queries(labels))
+            self._search = (labels, state, search)
+        return self._search[2]
+
+    def _search_queries(self, labels: LabelSet) -> torch.Tensor:
+        """Vectors of texts to measure an index with, (n, masks, dim): label texts read as texts, and midway between two."""
+        texts = self.layout(labels).texts
+        some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
+        rows = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some]
+        prompts = self._tokenizer(self.config.prompt, rows)
+        model = self.model(labels)
+        read = encode_prompts(
+            prompts, model.input_vectors, pad_id=self.encoder.pad_id, device=self.encoder.model.device
+        )
+        return torch.cat([read, (read + read.roll(len(read) // 2, dims=0)) / 2])
 
     def judge(self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE) -> Judgement:
         """What is predicted for each text, and how sure that is."""

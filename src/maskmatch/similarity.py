@@ -139,9 +139,13 @@ def standing_out(scores: torch.Tensor) -> torch.Tensor:
     applies. What does tell is the lead over the other labels, in standard deviations: it has to be larger the more
     labels there are, as the best of many leads by chance. Each text is judged by itself, whatever its neighbours.
     """
-    lead = scores - scores.mean(dim=1, keepdim=True)
-    spread = lead.square().mean(dim=1, keepdim=True).sqrt().clamp_min(1e-6)
-    return (STEEPNESS * (lead / spread - math.sqrt(math.log(scores.shape[1])))).sigmoid()
+    mean, spread = scores.mean(dim=1, keepdim=True), scores.std(dim=1, keepdim=True, unbiased=False)
+    return lead_probability(scores, mean, spread, scores.shape[1])
+
+
+def lead_probability(scores: torch.Tensor, mean: torch.Tensor, spread: torch.Tensor, labels: int) -> torch.Tensor:
+    """The same from the mean (n, 1) and the standard deviation (n, 1) of the scores of all labels."""
+    return (STEEPNESS * ((scores - mean) / spread.clamp_min(1e-6) - math.sqrt(math.log(labels)))).sigmoid()
 
 
 def join_phrases(scores: torch.Tensor, present: torch.Tensor, join: PhraseJoin) -> torch.Tensor:
