@@ -55,9 +55,7 @@ def test_exact_search_is_the_best_of_all_scores(data: st.DataObject) -> None:
     torch.testing.assert_close(found.scores, best.values, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(scores.gather(1, found.places), best.values, rtol=1e-4, atol=1e-4)
     expected = (similarity.applies(scores) if several else scores.softmax(dim=1)).gather(1, found.places)
-    torch.testing.assert_close(
-        probabilities(similarity, found, len(counts), several), expected, rtol=1e-2, atol=1e-3
-    )
+    torch.testing.assert_close(probabilities(similarity, found, len(counts), several), expected, rtol=1e-2, atol=1e-3)
 
 
 def test_exact_search_holds_no_score_for_every_text_and_label(monkeypatch: pytest.MonkeyPatch) -> None:

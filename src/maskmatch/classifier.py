@@ -96,9 +96,9 @@ class MaskMatcher:
             multi_label: Whether a text may have several labels. None: as the training data shows.
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
                 the saved classifier has; ``fit`` tunes it if it is given dev data.
-            search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those that
-                an index proposes (it needs the extra ``index``), "auto" takes the index from 100,000 label texts on, if
-                it can. None: "auto", or what the saved classifier has.
+            search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those
+                that an index proposes (it needs the extra ``index``), "auto" takes the index beyond 100,000 label
+                texts, if it can. None: "auto", or what the saved classifier has.
             device: Where to compute; None: on a GPU if there is one.
         """
         if model is not None:

@@ -309,7 +309,7 @@ class Scorer:
         return self._search[2]
 
     def _search_queries(self, labels: LabelSet) -> torch.Tensor:
-        """Vectors of texts to measure an index with, (n, masks, dim): label texts read as texts, and midway between two."""
+        """Vectors to measure an index with, (n, masks, dim): label texts read as texts, and points midway between."""
         texts = self.layout(labels).texts
         some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
         rows = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some]

@@ -181,7 +181,7 @@ class ApproximateSearch:
         self._index = LabelIndex(rows.flat, of_one_length=rows.similarity.config.kind == "cosine")
         self.report = self._measured(rows.similarity.prepare(queries), started)
         logger.info(
-            "An index over %d labels was built in %.0f s; its best label is that of exact search for %.1f%% of %d texts.",
+            "An index over %d labels was built in %.0f s; it finds the best label of %.1f%% of %d texts.",
             self.report.labels,
             self.report.seconds,
             100 * self.report.recall,

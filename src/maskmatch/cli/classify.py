@@ -23,6 +23,7 @@ def classify(
     max_length: options.MaxLength = None,
     multi_label: options.MultiLabel = None,
     threshold: options.Threshold = None,
+    search: options.Search = None,
     device: options.Device = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 64,
@@ -54,6 +55,7 @@ def classify(
         max_length=max_length,
         multi_label=multi_label,
         threshold=threshold,
+        search=None if search is None else search.value,  # type: ignore[arg-type]
         device=device,
     )
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)

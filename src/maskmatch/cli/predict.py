@@ -21,6 +21,7 @@ def predict(
     file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
     threshold: options.Threshold = None,
+    search: options.Search = None,
     device: options.Device = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 64,
@@ -41,7 +42,12 @@ def predict(
         format=format,
         skip_bad_rows=skip_bad_rows,
     )
-    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
+    matcher = MaskMatcher.from_pretrained(
+        options.saved_classifier(folder),
+        threshold=threshold,
+        search=None if search is None else search.value,  # type: ignore[arg-type]
+        device=device,
+    )
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
     print_predictions(matcher, chunks, top_k, batch_size)
 

@@ -42,6 +42,10 @@ def train(
     hold: Annotated[
         float, typer.Option(help="How much vectors are held where they were before training.", rich_help_panel=RUN)
     ] = 0.0,
+    label_encoding: Annotated[
+        options.LabelEncodingName,
+        typer.Option(help="Whether a step reads all labels, or those that matter to it.", rich_help_panel=RUN),
+    ] = options.LabelEncodingName.auto,
     patience: Annotated[
         int | None, typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=RUN)
     ] = None,
@@ -84,6 +88,7 @@ def train(
         learning_rate=learning_rate,
         batch_size=batch_size,
         hold=hold,
+        label_encoding=label_encoding.value,  # type: ignore[arg-type]
         seed=seed,
         patience=patience,
         checkpoints=checkpoints,
