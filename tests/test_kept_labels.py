@@ -217,6 +217,14 @@ class TestTraining:
         with pytest.raises(MaskMatchError, match="no whole checkpoint"):
             fit("half", resume=True)
 
+    def test_it_trains_on_label_vectors_that_a_prediction_has_left(self, tiny: Tiny) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        matcher.predict(TEXTS)
+        other = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        for each in (matcher, other):
+            each.fit(TEXTS, TRUTH, **SHORT, label_encoding="sampled")
+        assert same_weights(matcher, other)
+
     def test_dev_data_is_read_with_exact_labels(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
         few(monkeypatch)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)

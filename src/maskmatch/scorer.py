@@ -302,8 +302,9 @@ class Scorer:
         model = self.model(labels)
         state = self._weights_version(model)
         if self._search is None or self._search[0] is not labels or self._search[1] != state:
+            vectors, present = self.label_vectors(labels)  # kept for training too, so not in inference mode
             with torch.inference_mode():
-                rows = LabelRows.of(model.similarity, *self.label_vectors(labels))
+                rows = LabelRows.of(model.similarity, vectors, present)
                 search = make_search(rows, self.config.search, lambda: self._search_queries(labels))
             self._search = (labels, state, search)
         return self._search[2]
