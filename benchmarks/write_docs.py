@@ -184,8 +184,8 @@ def many_labels_section() -> list[str]:
             ("label encoding", "seed", "accuracy", "steps"),
             [(cell["way"], cell["seed"], f"{cell['accuracy']:.4f}", cell["steps"]) for cell in accuracy],
         ),
-        "Predicting texts, their encoding included, by the search over labels. The label vectors are mixtures of real ones "
-        "with noise. Recall is how often the best label is that of exact search, on real texts.",
+        "Predicting texts, their encoding included, by the search over labels. The label vectors are mixtures of real "
+        "ones with noise. Recall is how often the best label is that of exact search, on real texts.",
         _table(
             ("labels", "search", "seconds", "recall", "seconds to build"),
             [

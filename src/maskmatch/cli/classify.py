@@ -55,7 +55,7 @@ def classify(
         max_length=max_length,
         multi_label=multi_label,
         threshold=threshold,
-        search=None if search is None else search.value,  # type: ignore[arg-type]
+        search=None if search is None else search.value,
         device=device,
     )
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)

@@ -45,7 +45,7 @@ def predict(
     matcher = MaskMatcher.from_pretrained(
         options.saved_classifier(folder),
         threshold=threshold,
-        search=None if search is None else search.value,  # type: ignore[arg-type]
+        search=None if search is None else search.value,
         device=device,
     )
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)

@@ -88,7 +88,7 @@ def train(
         learning_rate=learning_rate,
         batch_size=batch_size,
         hold=hold,
-        label_encoding=label_encoding.value,  # type: ignore[arg-type]
+        label_encoding=label_encoding.value,
         seed=seed,
         patience=patience,
         checkpoints=checkpoints,
