@@ -17,7 +17,7 @@ from maskmatch.inputs import take_examples, take_texts
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.loading import SavedParts, load_new, load_saved, parts_to_save
 from maskmatch.saving import is_saved, push_model, write_model
-from maskmatch.scorer import Scorer, check_count, labels_above
+from maskmatch.scorer import Scorer, check_count
 from maskmatch.targets import check_trainable, has_several, label_set_of, row_labels
 from maskmatch.whole_folder import recover
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from maskmatch.mlm_head import Head
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.saving import SavedModel
+    from maskmatch.search import SearchKind, SearchReport
     from maskmatch.similarity import SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
 
@@ -79,6 +80,7 @@ class MaskMatcher:
         max_length: int | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
+        search: SearchKind | None = None,
         device: str | None = None,
     ) -> MaskMatcher:
         """Load a classifier: a saved one, or a new one on a pretrained encoder.
@@ -97,6 +99,9 @@ class MaskMatcher:
             multi_label: Whether a text may have several labels. None: as the training data shows.
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
                 the saved classifier has; ``fit`` tunes it if it is given dev data.
+            search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those
+                that an index proposes (it needs the extra ``index``), "auto" takes the index beyond 100,000 label
+                texts, if it can. None: "auto", or what the saved classifier has.
             device: Where to compute; None: on a GPU if there is one.
         """
         if model is not None:
@@ -110,6 +115,7 @@ class MaskMatcher:
             "similarity": similarity,
             "multi_label": multi_label,
             "threshold": threshold,
+            "search": search,
         }
         if is_saved(folder):
             saved = load_saved(folder, source, device)
@@ -142,6 +148,11 @@ class MaskMatcher:
     def config(self) -> MatcherConfig:
         """Task, prompts, method, similarity."""
         return self._scorer.config
+
+    @property
+    def search_(self) -> SearchReport:
+        """How the best labels are found among those that there are now, and how well where that is not exact."""
+        return self._scorer.search(self._ready_labels()).report
 
     # -- training --------------------------------------------------------------------------------------------
 
@@ -190,7 +201,7 @@ class MaskMatcher:
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
-        data = self._scorer.training_data(examples.texts, rows, labels, config.hold)
+        data = self._scorer.training_data(examples.texts, rows, labels, config.hold, config.label_encoding)
         self._report_cut(data.texts)
         evaluate = None if dev is None else DevData(dev, self._scorer, labels)
         if evaluate is not None:
@@ -237,11 +248,7 @@ class MaskMatcher:
         if not self.config.multi_label:
             return [pairs[0][0] for pairs in self._scorer.best(prompts, labels, 1, batch_size)]
         least = self.config.threshold if threshold is None else threshold
-        found: list[Any] = [None] * len(prompts)
-        for rows, probabilities in self._scorer.probabilities(prompts, labels, batch_size):
-            for row, chosen in zip(rows, labels_above(probabilities, labels, least), strict=True):
-                found[row] = chosen
-        return found
+        return list(self._scorer.above(prompts, labels, least, batch_size))
 
     def predict_proba(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
         """The probability of each label: (n, K), columns in the order of ``labels``."""

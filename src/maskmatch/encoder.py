@@ -267,6 +267,11 @@ def pad(prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> Toke
     )
 
 
+def length_batches(prompts: TokenizedPrompts, pad_id: int) -> list[TokenBatch]:
+    """Prompts as padded batches of like length; within a batch rows ascend."""
+    return [pad(prompts, np.sort(group), pad_id) for group in cheapest_groups(prompts.lengths)]
+
+
 def encode_prompts(
     prompts: TokenizedPrompts,
     read: Callable[[TokenBatch], torch.Tensor],

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel
 
+    from maskmatch.kept_labels import KeptLabels
     from maskmatch.methods import Method
 
 
@@ -94,12 +95,14 @@ class MatchingModel(nn.Module):
         layout: LabelLayout | None = None,
         words: Sequence[Sequence[int]] = (),
         anchors: Anchors | None = None,
+        kept: KeptLabels | None = None,
     ) -> dict[str, torch.Tensor]:
         """The loss of a batch: of its texts over all labels, of its distance from anchors, or of both.
 
         Texts and label prompts come pooled in groups of like length, so that one encoder reads both with
         little padding: row numbers below ``texts`` are texts, those from there on are label texts; within a
-        group they ascend.
+        group they ascend. Where label vectors are kept, the groups hold texts alone, and the label texts to read
+        afresh are chosen by the vectors of these texts.
 
         Args:
             groups: Token batches over texts and label texts
@@ -108,27 +111,55 @@ class MatchingModel(nn.Module):
             layout: Which label texts belong to which label
             words: The token ids of each label text, where labels are words in the embedding table
             anchors: Vectors that those of some rows are pulled to
+            kept: The last known vectors of all label texts, if a step does not read all of them
         """
         inputs, flat = self._encode_pooled(groups, texts)  # (texts, masks, dim), (F, masks, dim)
         losses, scores = [], inputs.new_empty(0)
+        if targets is not None and layout is not None:
+            if kept is None:
+                scores = self._scores(inputs, flat, layout, words)  # (texts, K)
+            else:
+                read, flat, scores = self._fresh_scores(inputs, targets, layout, kept)  # (m,), (m, masks, dim), …
+                if anchors is not None and kept.held is not None:
+                    anchors = anchors.followed_by(kept.held[read])
+            losses.append(self._matching_loss(scores, targets))
         if anchors is not None:
             rows = inputs if flat is None else torch.cat([inputs, flat])  # (rows, masks, dim)
             losses.append(anchor_loss(rows, anchors.to(rows.device)))
-        if targets is not None and layout is not None:
-            scores = self._scores(inputs, flat, layout, words)  # (texts, K)
-            losses.append(self._matching_loss(scores, targets))
         return {"loss": torch.stack(losses).sum(), "scores": scores}
 
     def _scores(
         self, inputs: torch.Tensor, flat: torch.Tensor | None, layout: LabelLayout, words: Sequence[Sequence[int]]
     ) -> torch.Tensor:
+        """The scores of texts with labels that were all read in this step, (texts, K)."""
+        present = layout.present.to(inputs.device)
         if self.matrix is not None:
-            labels = self.matrix()
-        else:
-            flat = self.word_vectors(words) if flat is None else flat
-            labels = layout.arrange(flat)  # (K, phrases, masks, dim)
-        scores: torch.Tensor = self.similarity(inputs, labels, layout.present.to(inputs.device))
-        return scores
+            scores: torch.Tensor = self.similarity(inputs, self.matrix(), present)
+            return scores
+        flat = self.word_vectors(words) if flat is None else flat
+        compared = self.similarity.compare(self.similarity.prepare(inputs), self.similarity.prepare(flat))  # (texts, F)
+        return self.similarity.join(layout.arrange_scores(compared), present)
+
+    def _fresh_scores(
+        self, inputs: torch.Tensor, targets: torch.Tensor, layout: LabelLayout, kept: KeptLabels
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The numbers (m,) and vectors (m, masks, dim) of the label texts to read afresh, and all scores (texts, K)."""
+        similarity, present = self.similarity, layout.present.to(inputs.device)
+        prepared = similarity.prepare(inputs)  # (texts, dim)
+        compared = similarity.compare(prepared, kept.vectors)  # (texts, F), with a gradient for the texts alone
+        with torch.no_grad():
+            scores = similarity.join(layout.arrange_scores(compared), present)  # (texts, K)
+            # A label's probability is also how strongly a text pulls at it.
+            weights = (scores.sigmoid() if self.multi_label else scores.softmax(dim=1)).sum(dim=0)
+            fresh, again = kept.choose(weights, _own_labels(targets, len(weights)))
+            again_vectors = similarity.prepare(self._read_label_batches(kept.batches(again))) if len(again) else None
+        vectors = self._read_label_batches(kept.batches(fresh))  # (m, masks, dim)
+        fresh_vectors = similarity.prepare(vectors)  # (m, dim)
+        compared = compared.index_copy(1, fresh.to(inputs.device), similarity.compare(prepared, fresh_vectors))
+        kept.keep(fresh, fresh_vectors)
+        if again_vectors is not None:
+            kept.keep(again, again_vectors)
+        return fresh, vectors, similarity.join(layout.arrange_scores(compared), present)
 
     def _matching_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.multi_label:
@@ -152,6 +183,12 @@ class MatchingModel(nn.Module):
         ordered_inputs = torch.cat(inputs)[torch.cat(input_rows).argsort()]
         return ordered_inputs, torch.cat(labels)[torch.cat(label_rows).argsort()] if labels else None
 
+    def _read_label_batches(self, batches: Sequence[TokenBatch]) -> torch.Tensor:
+        """The vectors of label texts that come in batches, in the order of their row numbers: (m, masks, dim)."""
+        with parametrize.cached():
+            vectors = [self.label_prompt_vectors(batch) for batch in batches]
+        return torch.cat(vectors)[torch.cat([batch.rows for batch in batches]).argsort()]
+
     def _read_inputs(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
         vectors = read_out(self.method.input_readout, states, batch.attention_mask, batch.mask_positions)
         return vectors if self.transform is None else self.transform(vectors)
@@ -161,3 +198,10 @@ class MatchingModel(nn.Module):
 
     def _word_embeddings(self) -> nn.Embedding:
         return cast("nn.Embedding", self.encoder.get_input_embeddings())
+
+
+def _own_labels(targets: torch.Tensor, labels: int) -> torch.Tensor:
+    """Which labels are those of some text: positions (n,), or 0 and 1 in (n, K) → (K,)."""
+    if targets.dim() == 2:
+        return targets.bool().any(dim=0)
+    return torch.zeros(labels, dtype=torch.bool, device=targets.device).index_fill(0, targets, True)

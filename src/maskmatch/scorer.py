@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ from tqdm.auto import tqdm
 from maskmatch.encoder import BATCH_SIZE, Encoder, encode_prompts, length_groups, pad
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
+from maskmatch.kept_labels import KeptLabels, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
+from maskmatch.search import LabelRows, LabelSearch, make_search, probabilities
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
@@ -26,12 +29,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maskmatch.config import MatcherConfig
+    from maskmatch.kept_labels import LabelEncoding
     from maskmatch.labels import LabelSet
     from maskmatch.training import TrainingData
 
 logger = logging.getLogger("maskmatch")
 ROWS_FOR_OFFSET = 256
 """How many training rows tell from which similarity on a label applies."""
+FIRST_LABELS = 16
+"""How many labels of a text are looked at first where several may apply."""
+SEARCH_QUERIES = 128
+"""How many label texts are read as texts to measure an index with."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,7 @@ class Scorer:
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._store = LabelVectorStore()
         self._model: MatchingModel | None = None
+        self._search: tuple[LabelSet, int, LabelSearch] | None = None
 
     def model(self, labels: LabelSet) -> MatchingModel:
         """The model, made when it is first needed: a label matrix has to know the number of labels."""
@@ -111,10 +120,12 @@ class Scorer:
     def forget_labels(self) -> None:
         """Drop the label vectors: the weights have changed."""
         self._store = LabelVectorStore()
+        self._search = None
 
     def forget_model(self) -> None:
         """Drop what was drawn at random for a method that has not been trained yet."""
         self._model = None
+        self._search = None
 
     def select_labels(self, rows: Sequence[int]) -> None:
         """Keep only some labels, where the method has learned a vector for each."""
@@ -135,7 +146,12 @@ class Scorer:
         return prompts
 
     def training_data(
-        self, texts: Sequence[Any], rows: Sequence[Any], labels: LabelSet, hold: float = 0.0
+        self,
+        texts: Sequence[Any],
+        rows: Sequence[Any],
+        labels: LabelSet,
+        hold: float = 0.0,
+        label_encoding: LabelEncoding = "full",
     ) -> TrainingData:
         """Texts with their labels, tokenised once for all of a training run.
 
@@ -144,22 +160,32 @@ class Scorer:
             rows: The labels of each.
             labels: All labels.
             hold: How much vectors are to be held where they are now.
+            label_encoding: Whether a step reads all labels.
         """
         from maskmatch.training import TrainingData
 
         layout = self.layout(labels)
         source = self.config.method.label_source
         prompts = self.tokenize(texts)
+        label_prompts = self._label_prompts(layout.texts) if source == "prompt" else None
         holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
+        held = self._vectors_now(prompts, labels) if holds else None
+        kept = None
+        if label_prompts is not None and samples_labels(label_encoding, len(layout.texts)):
+            model = self.model(labels)
+            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout))  # (F, dim)
+            held_labels = None if held is None else held[len(prompts) :]
+            kept = KeptLabels(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
         return TrainingData(
             texts=prompts,
             targets=target_array(rows, labels, self.config.multi_label),
             layout=layout,
-            label_prompts=self._label_prompts(layout.texts) if source == "prompt" else None,
+            label_prompts=label_prompts,
             label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
             pad_id=self.encoder.pad_id,
-            held=self._vectors_now(prompts, labels) if holds else None,
+            held=held,
             hold=hold if holds else 0.0,
+            kept=kept,
         )
 
     def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
@@ -201,19 +227,27 @@ class Scorer:
         self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
     ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
         """Row numbers and their scores (rows, K), in batches of like length."""
+        similarity = self.model(labels).similarity
+        vectors, present = self.label_vectors(labels)
+        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
+            with torch.inference_mode():
+                scores = similarity(inputs, vectors, present)
+            yield rows, scores
+
+    def _input_vectors(
+        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int
+    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
+        """Row numbers and their vectors (rows, masks, dim), in batches of like length."""
         check_count(batch_size, "batch_size")
         model = self.model(labels)
-        was_training = model.training
-        model.eval()
-        vectors, present = self.label_vectors(labels)
-        with tqdm(total=len(prompts), desc="classifying", unit="text", delay=2, leave=False) as bar:
+        bar = tqdm(total=len(prompts), desc="classifying", unit="text", delay=2, leave=False)
+        with _evaluating(model), bar:
             for rows in length_groups(prompts.lengths, batch_size):
                 with torch.inference_mode():
                     batch = pad(prompts, rows, self.encoder.pad_id).to(self.encoder.model.device)
-                    scores = model.similarity(model.input_vectors(batch), vectors, present)
-                yield rows, scores
+                    vectors = model.input_vectors(batch)
+                yield rows, vectors
                 bar.update(len(rows))
-        model.train(was_training)
 
     def probability_matrix(
         self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
@@ -229,11 +263,63 @@ class Scorer:
     ) -> list[list[tuple[Hashable, float]]]:
         """The k best labels of each text with their probabilities, best first."""
         found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        for rows, probabilities in self.probabilities(prompts, labels, batch_size):
-            best = probabilities.topk(min(k, len(labels)), dim=1)
-            for row, values, places in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
-                found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
+        search = self.search(labels)
+        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
+            places, probabilities = self._best_of(search, inputs, labels, k)
+            for row, values, chosen in zip(rows, probabilities.tolist(), places.tolist(), strict=True):
+                found[row] = [(labels[place], value) for place, value in zip(chosen, values, strict=True)]
         return found
+
+    def above(
+        self, prompts: TokenizedPrompts, labels: LabelSet, threshold: float, batch_size: int = BATCH_SIZE
+    ) -> list[list[Hashable]]:
+        """The labels of each text with at least this probability, best first."""
+        found: list[list[Hashable]] = [[] for _ in range(len(prompts))]
+        search = self.search(labels)
+        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
+            k = FIRST_LABELS
+            places, probabilities = self._best_of(search, inputs, labels, k)
+            while k < len(labels) and bool((probabilities[:, -1] >= threshold).any()):  # more may apply
+                k *= 4
+                places, probabilities = self._best_of(search, inputs, labels, k)
+            counts = (probabilities >= threshold).sum(dim=1).tolist()
+            for row, chosen, count in zip(rows, places.tolist(), counts, strict=True):
+                found[row] = [labels[place] for place in chosen[:count]]
+        return found
+
+    def _best_of(
+        self, search: LabelSearch, inputs: torch.Tensor, labels: LabelSet, k: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The positions of the k best labels of texts, and their probabilities: (n, k) each."""
+        with torch.inference_mode():
+            found = search(inputs, min(k, len(labels)))
+            similarity = self.model(labels).similarity
+            return found.places, probabilities(similarity, found, len(labels), self.config.multi_label).float().cpu()
+
+    def search(self, labels: LabelSet) -> LabelSearch:
+        """The search over labels, kept while they and the weights hold."""
+        model = self.model(labels)
+        state = self._weights_version(model)
+        if self._search is None or self._search[0] is not labels or self._search[1] != state:
+            vectors, present = self.label_vectors(labels)  # kept for training too, so not in inference mode
+            with torch.inference_mode():
+                rows = LabelRows.of(model.similarity, vectors, present)
+                search = make_search(rows, self.config.search, lambda: self._search_queries(labels))
+            self._search = (labels, state, search)
+        return self._search[2]
+
+    def _search_queries(self, labels: LabelSet) -> torch.Tensor:
+        """Vectors to measure an index with, (n, masks, dim): label texts read as texts, and points midway between."""
+        texts = self.layout(labels).texts
+        some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
+        rows = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some]
+        prompts = self._tokenizer(self.config.prompt, rows)
+        model = self.model(labels)
+        with _evaluating(model):
+            read = encode_prompts(
+                prompts, model.input_vectors, pad_id=self.encoder.pad_id, device=self.encoder.model.device
+            )
+        return torch.cat([read, (read + read.roll(len(read) // 2, dims=0)) / 2])
 
     def judge(self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE) -> Judgement:
         """What is predicted for each text, and how sure that is."""
@@ -271,14 +357,15 @@ class Scorer:
         if self.config.method.label_source == "verbalizer":
             with torch.no_grad():
                 return model.word_vectors(self._tokenizer.words(texts))
-        return encode_prompts(
-            self._label_prompts(texts),
-            model.label_prompt_vectors,
-            pad_id=self.encoder.pad_id,
-            device=self.encoder.model.device,
-            doing="reading labels",
-            unit="label",
-        )
+        with _evaluating(model):
+            return encode_prompts(
+                self._label_prompts(texts),
+                model.label_prompt_vectors,
+                pad_id=self.encoder.pad_id,
+                device=self.encoder.model.device,
+                doing="reading labels",
+                unit="label",
+            )
 
     @property
     def label_vector_key(self) -> str:
@@ -318,6 +405,17 @@ class Scorer:
                 weights=self._weights_version(model),
                 key=key,
             )
+
+
+@contextmanager
+def _evaluating(model: MatchingModel) -> Iterator[None]:
+    """Without dropout, also when training looks at dev data."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 def labels_above(probabilities: torch.Tensor, labels: LabelSet, threshold: float) -> list[list[Hashable]]:

@@ -87,17 +87,29 @@ class Similarity(nn.Module):
         Returns:
             (n, K)
         """
-        inputs, labels = inputs.mean(dim=-2), labels.mean(dim=-2)  # (n, dim), (…, K, phrases, dim)
-        if self.config.kind == "cosine":
-            inputs, labels = normalize(inputs, dim=-1), normalize(labels, dim=-1)
+        inputs, labels = self.prepare(inputs), self.prepare(labels)  # (n, dim), (…, K, phrases, dim)
         if labels.dim() == 3:
-            flat = inputs @ labels.flatten(0, 1).T  # (n, K * phrases)
-            scores = flat.view(-1, *labels.shape[:2])  # (n, K, phrases)
-        else:
-            scores = torch.einsum("nd,nkpd->nkp", inputs, labels)
-        if self.offset is not None:
-            scores = scores - self.offset
-        return join_phrases(scores * self.log_scale.exp(), present, self.config.phrases)
+            scores = self.compare(inputs, labels.flatten(0, 1))  # (n, K * phrases)
+            return self.join(scores.view(-1, *labels.shape[:2]), present)
+        return self.join(self.scale(torch.einsum("nd,nkpd->nkp", inputs, labels)), present)
+
+    def prepare(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Vectors as they are compared: (…, masks, dim) → (…, dim), of length 1 for cosines."""
+        vectors = vectors.mean(dim=-2)
+        return normalize(vectors, dim=-1) if self.config.kind == "cosine" else vectors
+
+    def compare(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The scores of prepared texts (n, dim) and label texts (F, dim): (n, F)."""
+        return self.scale(inputs @ labels.T)
+
+    def scale(self, products: torch.Tensor) -> torch.Tensor:
+        """Products of prepared vectors as scores."""
+        moved = products if self.offset is None else products - self.offset
+        return moved * self.log_scale.exp()
+
+    def join(self, scores: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """The scores of labels from those of their phrases: (n, K, phrases) → (n, K)."""
+        return join_phrases(scores, present, self.config.phrases)
 
     @property
     def temperature(self) -> float:
@@ -127,9 +139,13 @@ def standing_out(scores: torch.Tensor) -> torch.Tensor:
     applies. What does tell is the lead over the other labels, in standard deviations: it has to be larger the more
     labels there are, as the best of many leads by chance. Each text is judged by itself, whatever its neighbours.
     """
-    lead = scores - scores.mean(dim=1, keepdim=True)
-    spread = lead.square().mean(dim=1, keepdim=True).sqrt().clamp_min(1e-6)
-    return (STEEPNESS * (lead / spread - math.sqrt(math.log(scores.shape[1])))).sigmoid()
+    mean, spread = scores.mean(dim=1, keepdim=True), scores.std(dim=1, keepdim=True, unbiased=False)
+    return lead_probability(scores, mean, spread, scores.shape[1])
+
+
+def lead_probability(scores: torch.Tensor, mean: torch.Tensor, spread: torch.Tensor, labels: int) -> torch.Tensor:
+    """The same from the mean (n, 1) and the standard deviation (n, 1) of the scores of all labels."""
+    return (STEEPNESS * ((scores - mean) / spread.clamp_min(1e-6) - math.sqrt(math.log(labels)))).sigmoid()
 
 
 def join_phrases(scores: torch.Tensor, present: torch.Tensor, join: PhraseJoin) -> torch.Tensor:

@@ -15,6 +15,7 @@ def classify(
     labels: Annotated[str, typer.Option(help="Label names with commas between them, or a file of labels.")],
     texts: options.Texts,
     classifier: options.Classifier,
+    search: options.Search = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 64,
     reading: options.Reading,
@@ -23,5 +24,5 @@ def classify(
     """Classify texts by label names alone, nothing trained; prints one JSON object a line."""
     from maskmatch.label_files import load_labels
 
-    matcher = classifier.load(load_labels(labels))
+    matcher = classifier.load(load_labels(labels), search=None if search is None else search.value)
     print_predictions(matcher, texts.chunks(matcher.config.prompt.fields, reading), top_k, batch_size)

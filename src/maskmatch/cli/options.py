@@ -32,6 +32,22 @@ class FileFormat(str, Enum):
     txt = "txt"
 
 
+class LabelEncodingName(str, Enum):
+    """Which labels a training step reads."""
+
+    auto = "auto"
+    full = "full"
+    sampled = "sampled"
+
+
+class SearchName(str, Enum):
+    """How the best labels are found."""
+
+    auto = "auto"
+    exact = "exact"
+    approximate = "approximate"
+
+
 READING, TRAINING = "Reading rows", "Training"
 SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
 LabelledFile = Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")]
@@ -56,6 +72,10 @@ MultiLabel = Annotated[
 Threshold = Annotated[
     float | None,
     typer.Option(help="With several labels a text: from which probability on one applies.", min=0.0, max=1.0),
+]
+Search = Annotated[
+    SearchName | None,
+    typer.Option(help="How the best labels are found; approximate, with the extra index, is for very many labels."),
 ]
 BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]

@@ -18,6 +18,7 @@ def predict(
     folder: options.SavedFolder,
     texts: options.Texts,
     threshold: options.Threshold = None,
+    search: options.Search = None,
     device: options.Device = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 64,
@@ -27,7 +28,12 @@ def predict(
     """Classify texts; prints one JSON object a line: label, probability, top_k (or labels, if there may be several)."""
     from maskmatch import MaskMatcher
 
-    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
+    matcher = MaskMatcher.from_pretrained(
+        options.saved_classifier(folder),
+        threshold=threshold,
+        search=None if search is None else search.value,
+        device=device,
+    )
     print_predictions(matcher, texts.chunks(matcher.config.prompt.fields, reading), top_k, batch_size)
 
 
