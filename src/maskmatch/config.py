@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
-from maskmatch.similarity import SimilarityConfig, SimilarityKind
+from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
 if TYPE_CHECKING:

@@ -19,14 +19,16 @@ from torch.nn.utils import parametrize
 from maskmatch.anchors import Anchors, anchor_loss
 from maskmatch.encoder import TokenBatch, hidden_states
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
+from maskmatch.last_layer import LastLayer
 from maskmatch.mlm_head import HeadConfig, Transform
 from maskmatch.readout import read_out
-from maskmatch.similarity import Similarity, SimilarityConfig
+from maskmatch.similarity import Similarity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from maskmatch.methods import Method
+    from maskmatch.similarity_config import SimilarityConfig
 
 
 class MatchingModel(nn.Module):
@@ -55,15 +57,32 @@ class MatchingModel(nn.Module):
         self.encoder = encoder
         self.method = method
         self.multi_label = multi_label
+        self._last_layer: LastLayer | None = None
+        self._looked_for_shortcut = False
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
         words = self._word_embeddings()
         self.transform = Transform(dimension, words, head or HeadConfig()) if method.transform else None
 
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self._word_embeddings().weight.device
+
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
-        return self._read_inputs(batch, hidden_states(self.encoder, batch))
+        readout = self.method.input_readout
+        if self.training or torch.is_grad_enabled() or self._last_layer is None or readout not in ("mask", "cls"):
+            return self._read_inputs(batch, hidden_states(self.encoder, batch))
+        places = batch.mask_positions if readout == "mask" else torch.zeros_like(batch.input_ids[:, :1])
+        vectors = self._last_layer.states_at(batch, places)
+        return vectors if self.transform is None else self.transform(vectors)
+
+    def prepare_to_predict(self) -> None:
+        """Find the shortcut by which prediction computes less than training."""
+        if not self._looked_for_shortcut:
+            self._last_layer, self._looked_for_shortcut = LastLayer.of(self.encoder), True
 
     def label_prompt_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of label texts that the encoder reads: (F, masks, dim)."""

@@ -23,9 +23,10 @@ from transformers import (
 )
 
 from maskmatch.anchors import Anchors
+from maskmatch.batches import length_groups
 from maskmatch.checkpoints import checkpoint_to_resume, digest
 from maskmatch.config import TrainingConfig, TrainingSummary
-from maskmatch.encoder import length_groups, pad
+from maskmatch.encoder import pad
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:

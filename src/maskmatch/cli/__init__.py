@@ -15,6 +15,7 @@ from maskmatch.cli.classify import classify
 from maskmatch.cli.compare import compare
 from maskmatch.cli.demo import demo
 from maskmatch.cli.evaluate import evaluate
+from maskmatch.cli.export import export
 from maskmatch.cli.labels import labels_app
 from maskmatch.cli.predict import predict
 from maskmatch.cli.tasks import tasks
@@ -33,6 +34,7 @@ app.command()(classify)
 app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(export)
 app.command()(compare)
 app.command()(align)
 app.add_typer(labels_app, name="labels")

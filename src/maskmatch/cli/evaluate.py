@@ -12,7 +12,7 @@ from maskmatch.cli import options
 
 def evaluate(
     *,
-    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
+    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")],
     test: Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")],
     output: Annotated[
         Path | None,
@@ -33,7 +33,6 @@ def evaluate(
     json: options.AsJson = False,
 ) -> None:
     """Measure a classifier: the task's metric, accuracy, F1, calibration, a table of labels, the worst confusions."""
-    from maskmatch import MaskMatcher
     from maskmatch.evaluation import find_metric
 
     if metric is not None:
@@ -46,7 +45,7 @@ def evaluate(
         format=format,
         skip_bad_rows=skip_bad_rows,
     )
-    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
+    matcher = options.load_predictor(folder, threshold=threshold, device=device)
     rows = options.load_rows(test, matcher.config.prompt.fields, reading)
     report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)
     if output is not None:

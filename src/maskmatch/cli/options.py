@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from maskmatch.data import Examples
+    from maskmatch.predictor import Predictor
 
 
 class FileFormat(str, Enum):
@@ -157,12 +158,29 @@ def print_json(data: Any, indent: int | None = 2) -> None:
 
 def saved_classifier(folder: str) -> Path | str:
     """A folder or hub id that should hold a saved classifier."""
-    from maskmatch.saving import is_saved
-
     path = Path(folder).expanduser()
-    if not is_saved(path) and path.exists():
+    if path.exists() and not (path / "maskmatch.json").exists() and not is_export(folder):
         raise MaskMatchError(f"{folder} holds no saved classifier (maskmatch.json is missing).")
     return folder
+
+
+def is_export(folder: str) -> bool:
+    """Whether a folder holds an export; nothing is imported to tell."""
+    return (Path(folder).expanduser() / "export.json").exists()
+
+
+def load_predictor(folder: str, *, threshold: float | None, device: str | None) -> Predictor:
+    """What predicts from a folder: a saved classifier, or an export, which needs no torch."""
+    saved_classifier(folder)
+    if not is_export(folder):
+        from maskmatch import MaskMatcher
+
+        return MaskMatcher.from_pretrained(folder, threshold=threshold, device=device)
+    if device not in (None, "cpu"):
+        raise MaskMatchError(f"The device {device!r} cannot be used: an export computes on the CPU.")
+    from maskmatch import ExportedMatcher
+
+    return ExportedMatcher.from_pretrained(folder, threshold=threshold)
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -11,13 +11,13 @@ from maskmatch.cli import options
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from maskmatch.classifier import MaskMatcher
     from maskmatch.data import Examples
+    from maskmatch.predictor import Predictor
 
 
 def predict(
     *,
-    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")],
+    folder: Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")],
     file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None,
     threshold: options.Threshold = None,
@@ -32,8 +32,6 @@ def predict(
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
     """Classify texts; prints one JSON object a line: label, probability, top_k (or labels, if there may be several)."""
-    from maskmatch import MaskMatcher
-
     reading = options.reading_options(
         text_field=text_field,
         field=field,
@@ -41,26 +39,21 @@ def predict(
         format=format,
         skip_bad_rows=skip_bad_rows,
     )
-    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
+    matcher = options.load_predictor(folder, threshold=threshold, device=device)
     chunks = options.text_chunks(file, text, matcher.config.prompt.fields, reading)
     print_predictions(matcher, chunks, top_k, batch_size)
 
 
-def print_predictions(matcher: MaskMatcher, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:
+def print_predictions(matcher: Predictor, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:
     """Print predictions as JSON lines, in the order of the texts, a chunk at a time."""
-    for chunk in chunks:
-        if not chunk.texts:
-            continue
+    count = len(matcher.labels or ()) if matcher.config.multi_label else top_k
+    for chunk, lists in matcher.stream((chunk for chunk in chunks if chunk.texts), count, batch_size=batch_size):
         rows = range(len(chunk)) if chunk.row_numbers is None else chunk.row_numbers
-        if matcher.config.multi_label:
-            lists = matcher.top_k(chunk.texts, len(matcher.labels or ()), batch_size=batch_size)
-        else:
-            lists = matcher.top_k(chunk.texts, top_k, batch_size=batch_size)
         for row, pairs in zip(rows, lists, strict=True):
             options.print_json({"row": row, **_answer(matcher, pairs, top_k)}, indent=None)
 
 
-def _answer(matcher: MaskMatcher, pairs: list[Any], top_k: int) -> dict[str, Any]:
+def _answer(matcher: Predictor, pairs: list[Any], top_k: int) -> dict[str, Any]:
     ranked = [{"label": label, "probability": round(value, 6)} for label, value in pairs]
     if matcher.config.multi_label:
         chosen = [label for label, value in pairs if value >= matcher.config.threshold]
