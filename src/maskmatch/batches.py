@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from maskmatch.prompts import TokenizedPrompts
 
-BATCH_SIZE = 64
+BATCH_SIZE = 32
+"""Texts a batch in prediction: on a CPU, larger batches gain nothing but padding."""
+
 LENGTH_RATIO = 1.3
 """How much longer the longest sequence of a batch may be than its shortest: little padding, in few batches."""
 

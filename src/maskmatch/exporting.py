@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +24,7 @@ from maskmatch.saving import check_target
 from maskmatch.whole_folder import whole_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from maskmatch.classifier import MaskMatcher
     from maskmatch.model import MatchingModel
@@ -110,7 +111,7 @@ def _write_graph(model: MatchingModel, prediction: Prediction, texts: Sequence[A
     axes |= {INPUTS[2]: {0: "rows", 1: "masks"}, OUTPUT: {0: "rows", 1: "masks"}}
     arguments = (batch.input_ids, batch.attention_mask, batch.mask_positions)
     try:
-        with warnings.catch_warnings(), torch.inference_mode():
+        with warnings.catch_warnings(), torch.inference_mode(), _plain_attention(model.encoder):
             warnings.simplefilter("ignore")  # what a trace fixes is looked at by the parity check
             # The older of torch's two exporters: for all families we know it is right, many times faster than the
             # other one, and needs no further library.
@@ -130,6 +131,17 @@ def _write_graph(model: MatchingModel, prediction: Prediction, texts: Sequence[A
         raise MaskMatchError(
             f"{name} cannot be exported, as its encoder ({kind}) has no ONNX form: {reason}"
         ) from error
+
+
+@contextmanager
+def _plain_attention(encoder: Any) -> Iterator[None]:
+    """Attention as plain products and a softmax: fewer operators than the traced form of torch's fused one."""
+    before = encoder.config._attn_implementation
+    encoder.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        encoder.set_attn_implementation(before)
 
 
 def _check_libraries() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -20,13 +23,25 @@ def quantize(path: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     scratch = path.with_suffix(".int8")
-    quantize_dynamic(
-        path,
-        scratch,
-        op_types_to_quantize=["MatMul", "Gemm"],
-        per_channel=True,
-        reduce_range=True,
-        weight_type=QuantType.QInt8,
-        extra_options={"MatMulConstBOnly": True},
-    )
+    with _quiet():
+        quantize_dynamic(
+            path,
+            scratch,
+            op_types_to_quantize=["MatMul", "Gemm"],
+            per_channel=True,
+            reduce_range=True,
+            weight_type=QuantType.QInt8,
+            extra_options={"MatMulConstBOnly": True},
+        )
     scratch.replace(path)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the library's advice to prepare the graph, which a graph of matrix products does not need."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

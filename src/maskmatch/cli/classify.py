@@ -25,7 +25,7 @@ def classify(
     threshold: options.Threshold = None,
     device: options.Device = None,
     top_k: options.TopK = 3,
-    batch_size: options.BatchSize = 64,
+    batch_size: options.BatchSize = 32,
     text_field: options.TextField = None,
     field: options.Field = None,
     encoding: options.Encoding = "utf-8",

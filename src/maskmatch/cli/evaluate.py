@@ -23,7 +23,7 @@ def evaluate(
     ] = None,
     threshold: options.Threshold = None,
     device: options.Device = None,
-    batch_size: options.BatchSize = 64,
+    batch_size: options.BatchSize = 32,
     text_field: options.TextField = None,
     label_field: options.LabelField = None,
     field: options.Field = None,
