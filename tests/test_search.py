@@ -11,10 +11,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskmatch import MaskMatcher, MaskMatchError, search
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export, search
+from maskmatch.kept_labels import KeptLabels
 from maskmatch.label_index import LabelIndex, index_available
-from maskmatch.search import ApproximateSearch, ExactSearch, LabelRows, make_search, probabilities
-from maskmatch.similarity import Similarity, SimilarityConfig
+from maskmatch.search import ApproximateSearch, ExactSearch, make_search, probabilities
+from maskmatch.similarity_config import FIRST_OFFSET, SimilarityConfig
 from toy_data import LABELS, TEXTS
 
 if TYPE_CHECKING:
@@ -25,17 +26,19 @@ needs_index = pytest.mark.skipif(not index_available(), reason="faiss is not ins
 MANY = [*LABELS, *(f"label {number}" for number in range(40))]
 
 
-def label_rows(config: SimilarityConfig, counts: list[int], seed: int = 0, offset: bool = False) -> Any:
-    """A similarity, label vectors in several phrases and which are there."""
-    generator = torch.Generator().manual_seed(seed)
-    present = torch.arange(max(counts))[None] < torch.tensor(counts)[:, None]
-    vectors = torch.randn(len(counts), max(counts), 2, 8, generator=generator)
-    return Similarity(config, offset), vectors, present
+def random_vectors(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def kept_labels(config: SimilarityConfig, counts: list[int], seed: int = 0, offset: float | None = None) -> KeptLabels:
+    """Random label vectors, with so many phrases each."""
+    present = np.arange(max(counts))[None] < np.array(counts)[:, None]
+    vectors = random_vectors(len(counts), max(counts), 2, 8, seed=seed)
+    return KeptLabels.of(vectors, present, config, scale=1 / config.temperature, offset=offset)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-@torch.no_grad()
 def test_exact_search_is_the_best_of_all_scores(data: st.DataObject) -> None:
     config = SimilarityConfig(
         kind=data.draw(st.sampled_from(["cosine", "dot"])),
@@ -43,89 +46,102 @@ def test_exact_search_is_the_best_of_all_scores(data: st.DataObject) -> None:
         phrases=data.draw(st.sampled_from(["mean", "max", "logsumexp"])),
     )
     counts = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=25))
-    several = data.draw(st.booleans())
-    similarity, vectors, present = label_rows(config, counts, offset=several)
-    inputs = torch.randn(data.draw(st.integers(1, 4)), 3, 8, generator=torch.Generator().manual_seed(1))
-    scores = similarity(inputs, vectors, present)
+    kept = kept_labels(config, counts, offset=data.draw(st.sampled_from([None, FIRST_OFFSET[config.kind], 0.7])))
+    inputs = random_vectors(data.draw(st.integers(1, 4)), 3, 8, seed=1)
+    scores = kept.scores(inputs)
     k = data.draw(st.integers(1, len(counts)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "BLOCK", data.draw(st.integers(1, 400)))
-        found = ExactSearch(LabelRows.of(similarity, vectors, present))(inputs, k)
-    best = scores.topk(k, dim=1)
-    torch.testing.assert_close(found.scores, best.values, rtol=1e-4, atol=1e-4)
-    torch.testing.assert_close(scores.gather(1, found.places), best.values, rtol=1e-4, atol=1e-4)
-    expected = (similarity.applies(scores) if several else scores.softmax(dim=1)).gather(1, found.places)
-    torch.testing.assert_close(probabilities(similarity, found, len(counts), several), expected, rtol=1e-2, atol=1e-3)
+        found = ExactSearch(kept)(inputs, k)
+    best = -np.sort(-scores, axis=1)[:, :k]
+    np.testing.assert_allclose(found.scores, best, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(np.take_along_axis(scores, found.places, axis=1), best, rtol=1e-4, atol=1e-4)
+    expected = np.take_along_axis(kept.probabilities(inputs), found.places, axis=1)
+    np.testing.assert_allclose(probabilities(kept, found), expected, rtol=1e-2, atol=1e-3)
 
 
 def test_exact_search_holds_no_score_for_every_text_and_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BLOCK", 1000)
-    similarity, vectors, present = label_rows(SimilarityConfig(), [1] * 3000)
+    kept = kept_labels(SimilarityConfig(), [1] * 3000)
     largest = 0
-    rows = LabelRows.of(similarity, vectors, present)
-    block = LabelRows.block
+    block = KeptLabels.block
 
-    def watched(self: LabelRows, inputs: torch.Tensor, start: int, stop: int) -> torch.Tensor:
+    def watched(self: KeptLabels, rows: Any, start: int, stop: int) -> Any:
         nonlocal largest
-        scores = block(self, inputs, start, stop)
-        largest = max(largest, scores.numel())
+        scores = block(self, rows, start, stop)
+        largest = max(largest, scores.size)
         return scores
 
-    monkeypatch.setattr(LabelRows, "block", watched)
-    ExactSearch(rows)(torch.randn(7, 1, 8), 5)
+    monkeypatch.setattr(KeptLabels, "block", watched)
+    ExactSearch(kept)(random_vectors(7, 1, 8), 5)
     assert 0 < largest <= 1000
+
+
+def test_labels_of_their_own_score_as_among_all() -> None:
+    kept = kept_labels(SimilarityConfig(phrases="logsumexp"), [1, 3, 2, 1, 2])
+    inputs, labels = random_vectors(4, 1, 8, seed=1), np.array([[0, 4], [1, 1], [3, 2], [2, 0]])
+    expected = np.take_along_axis(kept.scores(inputs), labels, axis=1)
+    np.testing.assert_allclose(kept.pairs(kept.as_compared(inputs), labels), expected, rtol=1e-4, atol=1e-4)
+    some = np.array([4, 1])
+    np.testing.assert_allclose(kept.select(some).scores(inputs), kept.scores(inputs)[:, some], rtol=1e-4, atol=1e-4)
 
 
 @needs_index
 class TestIndex:
     @pytest.mark.parametrize("kind", ["cosine", "dot"])
     @pytest.mark.parametrize("phrases", [1, 2])
-    @torch.no_grad()
     def test_it_finds_what_exact_search_finds_and_says_how_often(self, kind: Any, phrases: int) -> None:
         config = SimilarityConfig(kind=kind, temperature=0.2, phrases="max")
         counts = [1 + label % phrases for label in range(5000)]
-        similarity, vectors, present = label_rows(config, counts)
-        rows = LabelRows.of(similarity, vectors, present)
-        queries = torch.randn(200, 1, 8, generator=torch.Generator().manual_seed(3))
-        approximate, exact = ApproximateSearch(rows, queries), ExactSearch(rows)
-        inputs = torch.randn(300, 1, 8, generator=torch.Generator().manual_seed(4))
+        kept = kept_labels(config, counts)
+        approximate, exact = ApproximateSearch(kept, random_vectors(200, 1, 8, seed=3)), ExactSearch(kept)
+        inputs = random_vectors(300, 1, 8, seed=4)
         ours, theirs = approximate(inputs, 3), exact(inputs, 3)
-        recall = (ours.places[:, 0] == theirs.places[:, 0]).float().mean().item()
+        recall = (ours.places[:, 0] == theirs.places[:, 0]).mean()
         assert approximate.report.kind == "approximate"
         assert approximate.report.queries == 200
         assert approximate.report.recall >= 0.99
         assert recall == pytest.approx(approximate.report.recall, abs=0.03)
         same = ours.places[:, 0] == theirs.places[:, 0]
-        torch.testing.assert_close(ours.scores[same, 0], theirs.scores[same, 0], rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(ours.scores[same, 0], theirs.scores[same, 0], rtol=1e-4, atol=1e-4)
         assert all(len(set(row)) == 3 for row in ours.places.tolist())  # a label once, whatever phrases it has
 
     @pytest.mark.parametrize("temperature", [0.05, 0.2, 1.0])
-    @torch.no_grad()
     def test_probabilities_are_shares_of_all_labels_not_of_the_candidates(self, temperature: float) -> None:
-        similarity, vectors, present = label_rows(SimilarityConfig(temperature=temperature), [1] * 20000)
-        rows = LabelRows.of(similarity, vectors, present)
-        inputs = torch.randn(100, 1, 8, generator=torch.Generator().manual_seed(4))
-        approximate = ApproximateSearch(rows, inputs)
-        ours, theirs = approximate(inputs, 1), ExactSearch(rows)(inputs, 1)
-        error = (ours.normaliser - theirs.normaliser).expm1().abs().mean().item()
+        kept = kept_labels(SimilarityConfig(temperature=temperature), [1] * 20000)
+        inputs = random_vectors(100, 1, 8, seed=4)
+        approximate = ApproximateSearch(kept, inputs)
+        ours, theirs = approximate(inputs, 1), ExactSearch(kept)(inputs, 1)
+        error = np.abs(np.expm1(ours.normaliser - theirs.normaliser)).mean()
         assert error < 0.15
         assert approximate.report.probability_error == pytest.approx(error, abs=0.05)
-        torch.testing.assert_close(ours.mean, theirs.mean, rtol=0.1, atol=0.1 / temperature)
-        torch.testing.assert_close(ours.spread, theirs.spread, rtol=0.1, atol=0.0)
+        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=0.1, atol=0.1 / temperature)
+        np.testing.assert_allclose(ours.spread, theirs.spread, rtol=0.1, atol=0.0)
 
-    @torch.no_grad()
     def test_where_so_many_are_asked_for_the_answer_is_exact(self) -> None:
-        similarity, vectors, present = label_rows(SimilarityConfig(), [1] * 300)
-        rows = LabelRows.of(similarity, vectors, present)
-        inputs = torch.randn(5, 1, 8)
-        ours, theirs = ApproximateSearch(rows, inputs)(inputs, 300), ExactSearch(rows)(inputs, 300)
-        assert torch.equal(ours.places, theirs.places)
+        kept, inputs = kept_labels(SimilarityConfig(), [1] * 300), random_vectors(5, 1, 8)
+        ours, theirs = ApproximateSearch(kept, inputs)(inputs, 300), ExactSearch(kept)(inputs, 300)
+        assert (ours.places == theirs.places).all()
 
-    @torch.no_grad()
+    def test_where_all_labels_are_candidates_probabilities_are_exact(self) -> None:
+        kept, inputs = kept_labels(SimilarityConfig(), [1] * 40), random_vectors(5, 1, 8)
+        approximate = ApproximateSearch(kept, inputs)
+        ours, theirs = approximate(inputs, 2), ExactSearch(kept)(inputs, 2)
+        np.testing.assert_allclose(probabilities(kept, ours), probabilities(kept, theirs), rtol=1e-3)
+        assert approximate.report.probability_error < 1e-3
+
+    def test_where_the_cells_hold_too_few_candidates_all_labels_are_compared(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kept, inputs = kept_labels(SimilarityConfig(), [1] * 300), random_vectors(5, 1, 8)
+        approximate = ApproximateSearch(kept, inputs)
+        monkeypatch.setattr(LabelIndex, "nearest", lambda _, rows, count: np.full((len(rows), count), -1))
+        assert (approximate(inputs, 3).places == ExactSearch(kept)(inputs, 3).places).all()
+
     def test_the_same_labels_make_the_same_index(self) -> None:
-        vectors, inputs = torch.randn(3000, 8), torch.randn(20, 8)
+        vectors, inputs = random_vectors(3000, 8), random_vectors(20, 8, seed=1)
         one, other = (LabelIndex(vectors, of_one_length=False).nearest(inputs, 10) for _ in range(2))
-        assert torch.equal(one, other)
+        assert (one == other).all()
 
     def test_a_classifier_searches_as_it_is_told(self, tiny: Callable[[str], Path], tmp_path: Path) -> None:
         exact = MaskMatcher.from_pretrained(tiny("bert"), MANY, search="exact")
@@ -143,14 +159,26 @@ class TestIndex:
         assert loaded.config.search == "approximate"
         assert MaskMatcher.from_pretrained(tmp_path / "model", search="exact").search_.kind == "exact"
 
+    def test_an_export_searches_like_its_classifier(self, tiny: Callable[[str], Path], tmp_path: Path) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, search="approximate")
+        export(matcher, tmp_path / "export")
+        loaded = ExportedMatcher.from_pretrained(tmp_path / "export")
+        assert loaded.search_.kind == "approximate"
+        assert loaded.search_ is loaded.search_  # built once
+        exact = ExportedMatcher.from_pretrained(tmp_path / "export", search="exact")
+        assert exact.search_.kind == "exact"
+        for ours, theirs in zip(loaded.top_k(TEXTS, 2), exact.top_k(TEXTS, 2), strict=True):
+            assert ours[0][1] == pytest.approx(theirs[0][1], rel=1e-3)
+        with pytest.raises(MaskMatchError, match="no search 'fast'"):
+            ExportedMatcher.from_pretrained(tmp_path / "export", search="fast")  # type: ignore[arg-type]
+
     def test_it_is_taken_from_many_labels_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        similarity, vectors, present = label_rows(SimilarityConfig(), [1] * 500)
-        rows = LabelRows.of(similarity, vectors, present)
-        assert make_search(rows, "auto", lambda: pytest.fail("no index is measured")).report.kind == "exact"
+        kept = kept_labels(SimilarityConfig(), [1] * 500)
+        assert make_search(kept, "auto", lambda: pytest.fail("no index is measured")).report.kind == "exact"
         monkeypatch.setattr(search, "MOST_SEARCHED_EXACTLY", 499)
-        assert make_search(rows, "auto", lambda: torch.randn(4, 1, 8)).report.kind == "approximate"
+        assert make_search(kept, "auto", lambda: random_vectors(4, 1, 8)).report.kind == "approximate"
         monkeypatch.setattr(search, "index_available", lambda: False)
-        assert make_search(rows, "auto", lambda: torch.randn(4, 1, 8)).report.kind == "exact"
+        assert make_search(kept, "auto", lambda: random_vectors(4, 1, 8)).report.kind == "exact"
 
 
 class TestClassifier:
@@ -164,6 +192,15 @@ class TestClassifier:
             best = matcher.predict_proba(TEXTS).max(axis=1)
             np.testing.assert_allclose([pairs[0][1] for pairs in matcher.top_k(TEXTS, 1)], best, rtol=1e-4)
             matcher.rename_label("refund", "money back").rename_label("money back", "refund")
+
+    def test_what_was_made_for_the_labels_is_kept_between_calls(self, tiny: Callable[[str], Path]) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        matcher.predict(TEXTS)
+        before = matcher.prediction()
+        matcher.top_k(TEXTS, 2)
+        assert matcher.prediction() is before
+        matcher.add_labels(["another"])
+        assert matcher.prediction() is not before
 
     @pytest.mark.parametrize("threshold", [0.0, 0.05, 0.5, 0.99, 1.0])
     def test_labels_above_a_threshold_are_found_however_many(

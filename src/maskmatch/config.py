@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.kept_labels import LabelEncoding
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
 from maskmatch.search import SearchKind
-from maskmatch.similarity import SimilarityConfig, SimilarityKind
+from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+LabelEncoding = Literal["auto", "full", "sampled"]
 
 LEAST_STEPS = 100
 LEAST_EPOCHS = 3

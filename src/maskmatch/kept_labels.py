@@ -1,136 +1,176 @@
-"""Label vectors from the last time each was read, so that a training step need not read all labels.
-
-A step reads afresh the labels that matter to its texts: their own, and those wrong ones that get the most probability.
-The others keep the vector that they had when they were last read, and the softmax still runs over all of them. A few of
-those that were read longest ago are read again at each step, without a gradient, so that no vector grows old.
-"""
+"""Label vectors that are kept, and what texts score with them: all that prediction computes behind the encoder."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+import numpy as np
 
-from maskmatch.encoder import length_batches
-from maskmatch.errors import MaskMatchError
+from maskmatch.similarity_config import FIRST_OFFSET, STEEPNESS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from numpy.typing import NDArray
 
-    from maskmatch.encoder import TokenBatch
-    from maskmatch.label_vectors import LabelLayout
-    from maskmatch.prompts import TokenizedPrompts
+    from maskmatch.similarity_config import PhraseJoin, SimilarityConfig
 
-LabelEncoding = Literal["auto", "full", "sampled"]
-
-MOST_READ_FULLY = 256
-"""Up to how many label texts "auto" reads all of them at every step."""
-
-FRESH = 64
-"""How many label texts a step reads with a gradient, unless its texts' own labels alone have more."""
-
-REFRESHED = 64
-"""How many label texts a step reads again without a gradient."""
-
-KEPT_FILE = "kept-labels.safetensors"
-"""The file of kept vectors in a checkpoint."""
+SMALLEST = 1e-12
+"""What a vector's length is taken for at least, as torch does."""
 
 
-def samples_labels(encoding: LabelEncoding, texts: int) -> bool:
-    """Whether a training step reads only some of so many label texts."""
-    return encoding == "sampled" or (encoding == "auto" and texts > MOST_READ_FULLY)
-
-
+@dataclass(frozen=True)
 class KeptLabels:
-    """The last known vectors of all label texts, and which of them a step reads afresh.
+    """Label vectors, ready to be compared with input vectors. Make it with :meth:`of`.
 
-    It holds ``4 * (dim + 1)`` bytes a label text; a step adds its scores, a few times ``4 * texts`` bytes a label text.
-
-    Args:
-        prompts: The label texts in their prompt.
-        layout: Which label texts belong to which label.
-        vectors: (F, dim), the label texts' vectors before training, as the similarity compares them.
-        pad_id: The token id to pad with.
-        held: (F, dim), where the label texts' vectors are held, if they are.
-        fresh: How many label texts a step reads with a gradient.
-        refreshed: How many it reads again without one.
+    Attributes:
+        vectors: (F, dim), one for each phrase of each label, in the order of labels; of length 1 for a cosine.
+        present: (K, phrases), which phrases there are.
+        config: Which similarity.
+        scale: What a similarity is multiplied with to be a score.
+        offset: From which similarity on a label applies, where a text may have several; else None.
     """
 
-    def __init__(
-        self,
-        prompts: TokenizedPrompts,
-        layout: LabelLayout,
-        vectors: torch.Tensor,
-        pad_id: int,
+    vectors: NDArray[np.float32]
+    present: NDArray[np.bool_]
+    config: SimilarityConfig
+    scale: float
+    offset: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        vectors: NDArray[np.float32],
+        present: NDArray[np.bool_],
+        config: SimilarityConfig,
         *,
-        held: torch.Tensor | None = None,
-        fresh: int | None = None,
-        refreshed: int | None = None,
-    ) -> None:
-        self.held = held
-        self._prompts, self._layout, self._pad_id = prompts, layout, pad_id
-        self._fresh = FRESH if fresh is None else fresh
-        self._refreshed = REFRESHED if refreshed is None else refreshed
-        self._vectors = vectors.detach().clone()  # (F, dim)
-        self._read_at = torch.zeros(len(vectors), dtype=torch.int32)  # (F,), the number of the reading
-        self._readings = 0
-        self._read: list[tuple[torch.Tensor, torch.Tensor]] = []
+        scale: float,
+        offset: float | None = None,
+    ) -> KeptLabels:
+        """Take in label vectors as they are read, (K, phrases, masks, dim)."""
+        single = vectors.shape[1] == 1  # nothing is left out, so nothing is copied
+        flat = vectors[:, 0] if single else vectors[present]  # (F, masks, dim)
+        return cls(_as_compared(flat, config), present, config, scale, offset)
+
+    def __len__(self) -> int:
+        return len(self.present)
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """Each label's rows of ``vectors``, padded with 0: (K, phrases)."""
+        table = np.zeros(self.present.shape, dtype=np.int64)
+        table[self.present] = np.arange(int(self.present.sum()))
+        return table
 
     @property
-    def vectors(self) -> torch.Tensor:
-        """The last known vectors, (F, dim). They stay as they are until this is asked again.
+    def owners(self) -> NDArray[np.int64]:
+        """The label of each of ``vectors``: (F,)."""
+        return np.repeat(np.arange(len(self)), self.present.sum(axis=1))
 
-        What was read since then is taken in now, not at once: the backward pass still needs the old ones.
+    def select(self, labels: NDArray[np.int64]) -> KeptLabels:
+        """Some of the labels (s,), alone."""
+        present = self.present[labels]
+        return replace(self, vectors=self.vectors[self.table[labels][present]], present=present)
+
+    # -- scores ----------------------------------------------------------------------------------------------
+
+    def as_compared(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vectors of texts as they are compared: (n, masks, dim) → (n, dim)."""
+        return _as_compared(inputs, self.config)
+
+    def scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Score every text with every label: (n, masks, dim) → (n, K)."""
+        return self.block(self.as_compared(inputs), 0, len(self))
+
+    def block(self, rows: NDArray[np.float32], start: int, stop: int) -> NDArray[np.float32]:
+        """The scores of texts, as they are compared (n, dim), with the labels of a range: (n, stop - start)."""
+        table, present = self.table[start:stop], self.present[start:stop]
+        first, last = int(table[0, 0]), int(table[-1].max()) + 1
+        scores = self._scaled(rows @ self.vectors[first:last].T)  # label texts lie in the order of labels
+        arranged = scores[:, :, None] if table.shape[1] == 1 else scores[:, np.maximum(table - first, 0)]
+        return join_phrases(arranged, present, self.config.phrases)
+
+    def pairs(self, rows: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The scores of texts, as they are compared (n, dim), with labels of their own (n, c): (n, c)."""
+        table = self.table[labels]  # (n, c, phrases)
+        vectors = self.vectors[table.reshape(len(rows), -1)]  # (n, c * phrases, dim)
+        products = (vectors @ rows[:, :, None]).reshape(table.shape)
+        return join_phrases(self._scaled(products), self.present[labels], self.config.phrases)
+
+    def _scaled(self, products: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Products of vectors as scores."""
+        if self.offset is not None:
+            products = products - np.float32(self.offset)
+        return np.asarray(products * np.float32(self.scale))
+
+    # -- probabilities ---------------------------------------------------------------------------------------
+
+    @property
+    def by_lead(self) -> bool:
+        """Whether a label's lead over the others tells that it applies, as no similarity does yet.
+
+        Training never leaves the offset in place: where it is, nothing has been learned.
         """
-        for rows, vectors in self._read:
-            self._vectors[rows.to(self._vectors.device)] = vectors.to(self._vectors)
-        self._read.clear()
-        return self._vectors
+        return self.offset is not None and self.offset == FIRST_OFFSET[self.config.kind] and len(self) > 1
 
-    def choose(self, weights: torch.Tensor, own: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The numbers of the label texts to read with a gradient, and of those to read again without.
+    def probabilities(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """How probable each label is: (n, masks, dim) → (n, K). Where a text may have several, each by itself."""
+        scores = self.scores(inputs)
+        if self.offset is None:
+            return np.asarray(np.exp(scores - log_of_sum(scores)[:, None]))
+        return standing_out(scores) if self.by_lead else sigmoid(scores)
 
-        Args:
-            weights: (K,), how much each label matters to the texts of the step.
-            own: (K,), which labels are the texts' own: these are read in any case.
-        """
-        table, present = self._layout.table, self._layout.present  # (K, phrases)
-        count = max(int(own.sum()), self._fresh * len(table) // len(self._vectors), 1)
-        labels = weights.masked_fill(own, float("inf")).topk(min(count, len(table))).indices.cpu().sort().values
-        fresh = table[labels][present[labels]]  # (m,)
-        ages = self._read_at.clone()
-        ages[fresh] = torch.iinfo(ages.dtype).max
-        rest = min(self._refreshed, len(ages) - len(fresh))
-        return fresh, ages.topk(rest, largest=False).indices.sort().values
 
-    def batches(self, rows: torch.Tensor) -> list[TokenBatch]:
-        """Some label texts as token batches of like length."""
-        batches = length_batches(self._prompts.select(rows.numpy()), self._pad_id)
-        return [batch.to(self._vectors.device) for batch in batches]
+def standing_out(scores: NDArray[Any]) -> NDArray[Any]:
+    """How far each label stands out among the labels of its text, as a probability: (n, K) → (n, K).
 
-    def keep(self, rows: torch.Tensor, vectors: torch.Tensor) -> None:
-        """Take in the vectors (m, dim) of label texts that were read in this step."""
-        self._readings += 1
-        self._read_at[rows] = self._readings
-        self._read.append((rows, vectors.detach()))
+    Encoders differ in how similar they find any two things, so without training no similarity tells that a label
+    applies. What does tell is the lead over the other labels, in standard deviations: it has to be larger the more
+    labels there are, as the best of many leads by chance. Each text is judged by itself, whatever its neighbours.
+    """
+    mean = scores.mean(axis=1, keepdims=True)
+    spread = np.sqrt(np.square(scores - mean).mean(axis=1, keepdims=True))
+    return lead_probability(scores, mean, spread, scores.shape[1])
 
-    def save(self, folder: Path) -> None:
-        """Write the vectors into the folder of a checkpoint, whole or not at all."""
-        scratch = folder / f"{KEPT_FILE}.writing"
-        save_file({"vectors": self.vectors.cpu().contiguous(), "read_at": self._read_at}, scratch)
-        scratch.replace(folder / KEPT_FILE)
 
-    def load(self, folder: Path) -> None:
-        """Go on from the vectors in the folder of a checkpoint."""
-        try:
-            found = load_file(folder / KEPT_FILE)
-        except (OSError, SafetensorError) as error:
-            raise MaskMatchError(f"{folder / KEPT_FILE} is damaged and cannot be read: {error}") from error
-        if found.keys() != {"vectors", "read_at"} or found["vectors"].shape != self._vectors.shape:
-            raise MaskMatchError(f"{folder / KEPT_FILE} is of another classifier: encoder or labels differ.")
-        self._read.clear()
-        self._vectors = found["vectors"].to(self._vectors)
-        self._read_at = found["read_at"]
-        self._readings = int(self._read_at.max())
+def lead_probability(scores: NDArray[Any], mean: NDArray[Any], spread: NDArray[Any], labels: int) -> NDArray[Any]:
+    """The same from the mean (n, 1) and the standard deviation (n, 1) of the scores of all labels."""
+    return sigmoid(STEEPNESS * ((scores - mean) / np.maximum(spread, 1e-6) - math.sqrt(math.log(labels))))
+
+
+def join_phrases(scores: NDArray[Any], present: NDArray[np.bool_], join: PhraseJoin) -> NDArray[Any]:
+    """One score a label from the scores of its phrases: (n, K, phrases) → (n, K)."""
+    if scores.shape[-1] == 1:
+        return scores[..., 0]
+    count = present.sum(axis=-1).astype(scores.dtype)  # (K,)
+    if join == "mean":
+        return np.asarray(np.where(present, scores, 0.0).sum(axis=-1) / count)
+    scores = np.where(present, scores, -np.inf)
+    if join == "max":
+        return np.asarray(scores.max(axis=-1))
+    # Less the logarithm of their number, so that a label does not gain by having more phrases.
+    return np.asarray(log_of_sum(scores) - np.log(count))
+
+
+def log_of_sum(scores: NDArray[Any]) -> NDArray[Any]:
+    """The logarithm of the sum of exponentiated scores over the last axis; -inf where all of them are."""
+    largest = scores.max(axis=-1)
+    shift = np.where(np.isfinite(largest), largest, 0.0).astype(scores.dtype, copy=False)
+    with np.errstate(divide="ignore"):
+        return np.asarray(shift + np.log(np.exp(scores - shift[..., None]).sum(axis=-1)))
+
+
+def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:
+    """The logistic function."""
+    # With exp of what is not positive alone, nothing overflows.
+    powers = np.exp(-np.abs(scores))
+    return np.asarray(np.where(scores >= 0, 1.0, powers) / (1.0 + powers)).astype(scores.dtype, copy=False)
+
+
+def _as_compared(vectors: NDArray[Any], config: SimilarityConfig) -> NDArray[np.float32]:
+    """Vectors (…, masks, dim) as (…, dim): averaged over masks, and for a cosine of length 1."""
+    mean = vectors[..., 0, :] if vectors.shape[-2] == 1 else vectors.mean(axis=-2)
+    if config.kind == "cosine":
+        mean = mean / np.maximum(np.linalg.norm(mean, axis=-1, keepdims=True), SMALLEST)
+    return np.ascontiguousarray(mean, dtype=np.float32)

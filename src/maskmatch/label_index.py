@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FIRST_PROBES = 16
 """Into how many cells a text looks at first."""
@@ -37,13 +39,13 @@ class LabelIndex:
         of_one_length: Whether all are of the same length, as for cosines.
     """
 
-    def __init__(self, vectors: torch.Tensor, of_one_length: bool) -> None:
+    def __init__(self, vectors: NDArray[np.float32], of_one_length: bool) -> None:
         if not index_available():
             raise MaskMatchError(
                 'An approximate search needs faiss: pip install "maskmatch[index]", or choose exact search.'
             )
         faiss: Any = import_module("faiss")  # an extra, and without types
-        rows = _of_one_length(vectors.detach().float().cpu(), of_one_length).numpy()
+        rows = _of_one_length(vectors, of_one_length)
         self._padded = rows.shape[1] - vectors.shape[1]
         cells = max(1, min(2 * math.isqrt(len(rows)), len(rows) // POINTS_A_CELL))
         self._cells = cells
@@ -54,11 +56,11 @@ class LabelIndex:
         self._index.add(rows)
         self._index.nprobe = min(FIRST_PROBES, cells)
 
-    def nearest(self, inputs: torch.Tensor, count: int) -> torch.Tensor:
+    def nearest(self, inputs: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         """The label texts with the largest products, about: (n, dim) → (n, count), -1 where there are fewer."""
-        queries = np.pad(inputs.detach().float().cpu().numpy(), ((0, 0), (0, self._padded)))
+        queries = np.pad(inputs, ((0, 0), (0, self._padded)))
         _, found = self._index.search(np.ascontiguousarray(queries), count)
-        return torch.from_numpy(found).to(inputs.device)
+        return np.asarray(found)
 
     def look_further(self) -> bool:
         """Look into twice as many cells from now on; False if that makes no sense any more."""
@@ -68,12 +70,12 @@ class LabelIndex:
         return True
 
 
-def _of_one_length(vectors: torch.Tensor, already: bool) -> torch.Tensor:
+def _of_one_length(vectors: NDArray[np.float32], already: bool) -> NDArray[np.float32]:
     """Vectors with one more number each, such that all have the same length and products stay as they are.
 
     Cells lie by directions, so long vectors would be missed: a text's vector gets a 0 as its further number.
     """
     if already:
         return vectors
-    squares = vectors.square().sum(dim=1)
-    return torch.cat([vectors, (squares.max() - squares).clamp_min(0).sqrt()[:, None]], dim=1)
+    squares = np.square(vectors).sum(axis=1)
+    return np.concatenate([vectors, np.sqrt(np.maximum(squares.max() - squares, 0))[:, None]], axis=1)

@@ -1,54 +1,55 @@
-"""The one prediction path: from texts and labels to probabilities, with label vectors that are computed once."""
+"""The torch side of a classifier: from weights, texts and labels to label vectors, training data and prediction."""
 
 from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.nn.functional import normalize
-from tqdm.auto import tqdm
 
-from maskmatch.encoder import BATCH_SIZE, Encoder, encode_prompts, length_groups, pad
+from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
-from maskmatch.kept_labels import KeptLabels, samples_labels
+from maskmatch.kept_labels import KeptLabels
+from maskmatch.label_memory import LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
-from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
-from maskmatch.search import LabelRows, LabelSearch, make_search, probabilities
+from maskmatch.prediction import Prediction, tokenize_texts
+from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from maskmatch.config import MatcherConfig
-    from maskmatch.kept_labels import LabelEncoding
+    from maskmatch.batches import PaddedBatch
+    from maskmatch.config import LabelEncoding, MatcherConfig
     from maskmatch.labels import LabelSet
     from maskmatch.training import TrainingData
 
 logger = logging.getLogger("maskmatch")
 ROWS_FOR_OFFSET = 256
 """How many training rows tell from which similarity on a label applies."""
-FIRST_LABELS = 16
-"""How many labels of a text are looked at first where several may apply."""
-SEARCH_QUERIES = 128
-"""How many label texts are read as texts to measure an index with."""
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The predicted label of each text with how sure it is; or lists of labels, with the probabilities of all."""
+class TorchRuntime:
+    """Computes input vectors with the model itself."""
 
-    predicted: list[Any]
-    confidence: NDArray[np.float64] | None = None  # (n,)
-    probabilities: NDArray[np.float32] | None = None  # (n, K)
+    def __init__(self, model: MatchingModel) -> None:
+        self._model = model
+        model.prepare_to_predict()
+
+    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
+        """The vectors of texts: (rows, masks, dim)."""
+        with _evaluating(self._model), torch.inference_mode():
+            vectors = self._model.input_vectors(TokenBatch.of(batch).to(self._model.device))
+        found: NDArray[np.float32] = vectors.float().cpu().numpy()
+        return found
 
 
 class Scorer:
@@ -67,7 +68,7 @@ class Scorer:
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._store = LabelVectorStore()
         self._model: MatchingModel | None = None
-        self._search: tuple[LabelSet, int, LabelSearch] | None = None
+        self._prediction: tuple[LabelSet, int, Prediction] | None = None  # with the labels and weights it is of
 
     def model(self, labels: LabelSet) -> MatchingModel:
         """The model, made when it is first needed: a label matrix has to know the number of labels."""
@@ -120,12 +121,12 @@ class Scorer:
     def forget_labels(self) -> None:
         """Drop the label vectors: the weights have changed."""
         self._store = LabelVectorStore()
-        self._search = None
+        self._prediction = None
 
     def forget_model(self) -> None:
         """Drop what was drawn at random for a method that has not been trained yet."""
         self._model = None
-        self._search = None
+        self._prediction = None
 
     def select_labels(self, rows: Sequence[int]) -> None:
         """Keep only some labels, where the method has learned a vector for each."""
@@ -136,8 +137,7 @@ class Scorer:
 
     def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
         """Texts in their input prompt."""
-        fields = self.config.prompt.fields
-        return self._tokenizer(self.config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)])
+        return tokenize_texts(self._tokenizer, self.config, texts)
 
     def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
         prompts = self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
@@ -170,12 +170,12 @@ class Scorer:
         label_prompts = self._label_prompts(layout.texts) if source == "prompt" else None
         holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
         held = self._vectors_now(prompts, labels) if holds else None
-        kept = None
+        memory = None
         if label_prompts is not None and samples_labels(label_encoding, len(layout.texts)):
             model = self.model(labels)
             vectors = model.similarity.prepare(self._flat_label_vectors(model, layout))  # (F, dim)
             held_labels = None if held is None else held[len(prompts) :]
-            kept = KeptLabels(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
+            memory = LabelMemory(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
         return TrainingData(
             texts=prompts,
             targets=target_array(rows, labels, self.config.multi_label),
@@ -185,7 +185,7 @@ class Scorer:
             pad_id=self.encoder.pad_id,
             held=held,
             hold=hold if holds else 0.0,
-            kept=kept,
+            memory=memory,
         )
 
     def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
@@ -205,130 +205,31 @@ class Scorer:
         """
         some = np.unique(np.linspace(0, len(data.texts) - 1, ROWS_FOR_OFFSET, dtype=np.int64))
         targets = np.asarray(data.targets[some])
-        scores = np.zeros(targets.shape)
-        for rows, found in self._scores(data.texts.select(some), labels):
-            scores[rows] = found.double().cpu().numpy()
+        scores = self.prediction(labels).scores(data.texts.select(some)).astype(np.float64)
         if targets.any():
             self.model(labels).similarity.move_offset(_best_cut(targets, scores))
 
-    # -- scores ----------------------------------------------------------------------------------------------
+    # -- prediction ------------------------------------------------------------------------------------------
 
-    def probabilities(
-        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
-    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """Row numbers and their probabilities (rows, K), in batches of like length."""
-        similarity = self.model(labels).similarity
-        for rows, scores in self._scores(prompts, labels, batch_size):
-            with torch.inference_mode():
-                found = similarity.applies(scores) if self.config.multi_label else scores.softmax(dim=1)
-            yield rows, found.float().cpu()
-
-    def _scores(
-        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
-    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """Row numbers and their scores (rows, K), in batches of like length."""
-        similarity = self.model(labels).similarity
-        vectors, present = self.label_vectors(labels)
-        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
-            with torch.inference_mode():
-                scores = similarity(inputs, vectors, present)
-            yield rows, scores
-
-    def _input_vectors(
-        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int
-    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """Row numbers and their vectors (rows, masks, dim), in batches of like length."""
-        check_count(batch_size, "batch_size")
+    def prediction(self, labels: LabelSet) -> Prediction:
+        """The prediction path with the weights and labels as they are now; it is kept while these hold."""
         model = self.model(labels)
-        bar = tqdm(total=len(prompts), desc="classifying", unit="text", delay=2, leave=False)
-        with _evaluating(model), bar:
-            for rows in length_groups(prompts.lengths, batch_size):
-                with torch.inference_mode():
-                    batch = pad(prompts, rows, self.encoder.pad_id).to(self.encoder.model.device)
-                    vectors = model.input_vectors(batch)
-                yield rows, vectors
-                bar.update(len(rows))
+        weights = self._weights_version(model)
+        if self._prediction is None or self._prediction[0] is not labels or self._prediction[1] != weights:
+            self._prediction = labels, weights, self._new_prediction(model, labels)
+        return self._prediction[2]
 
-    def probability_matrix(
-        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
-    ) -> NDArray[np.float32]:
-        """All probabilities at once: (n, K)."""
-        matrix = np.zeros((len(prompts), len(labels)), dtype=np.float32)
-        for rows, found in self.probabilities(prompts, labels, batch_size):
-            matrix[rows] = found.numpy()
-        return matrix
-
-    def best(
-        self, prompts: TokenizedPrompts, labels: LabelSet, k: int, batch_size: int = BATCH_SIZE
-    ) -> list[list[tuple[Hashable, float]]]:
-        """The k best labels of each text with their probabilities, best first."""
-        found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        search = self.search(labels)
-        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
-            places, probabilities = self._best_of(search, inputs, labels, k)
-            for row, values, chosen in zip(rows, probabilities.tolist(), places.tolist(), strict=True):
-                found[row] = [(labels[place], value) for place, value in zip(chosen, values, strict=True)]
-        return found
-
-    def above(
-        self, prompts: TokenizedPrompts, labels: LabelSet, threshold: float, batch_size: int = BATCH_SIZE
-    ) -> list[list[Hashable]]:
-        """The labels of each text with at least this probability, best first."""
-        found: list[list[Hashable]] = [[] for _ in range(len(prompts))]
-        search = self.search(labels)
-        for rows, inputs in self._input_vectors(prompts, labels, batch_size):
-            k = FIRST_LABELS
-            places, probabilities = self._best_of(search, inputs, labels, k)
-            while k < len(labels) and bool((probabilities[:, -1] >= threshold).any()):  # more may apply
-                k *= 4
-                places, probabilities = self._best_of(search, inputs, labels, k)
-            counts = (probabilities >= threshold).sum(dim=1).tolist()
-            for row, chosen, count in zip(rows, places.tolist(), counts, strict=True):
-                found[row] = [labels[place] for place in chosen[:count]]
-        return found
-
-    def _best_of(
-        self, search: LabelSearch, inputs: torch.Tensor, labels: LabelSet, k: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The positions of the k best labels of texts, and their probabilities: (n, k) each."""
-        with torch.inference_mode():
-            found = search(inputs, min(k, len(labels)))
-            similarity = self.model(labels).similarity
-            return found.places, probabilities(similarity, found, len(labels), self.config.multi_label).float().cpu()
-
-    def search(self, labels: LabelSet) -> LabelSearch:
-        """The search over labels, kept while they and the weights hold."""
-        model = self.model(labels)
-        state = self._weights_version(model)
-        if self._search is None or self._search[0] is not labels or self._search[1] != state:
-            vectors, present = self.label_vectors(labels)  # kept for training too, so not in inference mode
-            with torch.inference_mode():
-                rows = LabelRows.of(model.similarity, vectors, present)
-                search = make_search(rows, self.config.search, lambda: self._search_queries(labels))
-            self._search = (labels, state, search)
-        return self._search[2]
-
-    def _search_queries(self, labels: LabelSet) -> torch.Tensor:
-        """Vectors to measure an index with, (n, masks, dim): label texts read as texts, and points midway between."""
-        texts = self.layout(labels).texts
-        some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
-        rows = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some]
-        prompts = self._tokenizer(self.config.prompt, rows)
-        model = self.model(labels)
-        with _evaluating(model):
-            read = encode_prompts(
-                prompts, model.input_vectors, pad_id=self.encoder.pad_id, device=self.encoder.model.device
-            )
-        return torch.cat([read, (read + read.roll(len(read) // 2, dims=0)) / 2])
-
-    def judge(self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE) -> Judgement:
-        """What is predicted for each text, and how sure that is."""
-        if not self.config.multi_label:
-            best = [pairs[0] for pairs in self.best(prompts, labels, 1, batch_size)]
-            return Judgement([id_ for id_, _ in best], confidence=np.array([value for _, value in best]))
-        matrix = self.probability_matrix(prompts, labels, batch_size)
-        chosen = labels_above(torch.from_numpy(matrix), labels, self.config.threshold)
-        return Judgement(list(chosen), probabilities=matrix)
+    def _new_prediction(self, model: MatchingModel, labels: LabelSet) -> Prediction:
+        vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
+        similarity = model.similarity
+        kept = KeptLabels.of(
+            vectors,
+            present,
+            similarity.config,
+            scale=1 / similarity.temperature,
+            offset=None if similarity.offset is None else similarity.offset.item(),
+        )
+        return Prediction(self.config, self._tokenizer, labels, kept, TorchRuntime(model))
 
     def label_vectors(self, labels: LabelSet) -> tuple[torch.Tensor, torch.Tensor]:
         """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).
@@ -410,19 +311,14 @@ class Scorer:
 @contextmanager
 def _evaluating(model: MatchingModel) -> Iterator[None]:
     """Without dropout, also when training looks at dev data."""
-    was_training = model.training
+    if not model.training:
+        yield
+        return
     model.eval()
     try:
         yield
     finally:
-        model.train(was_training)
-
-
-def labels_above(probabilities: torch.Tensor, labels: LabelSet, threshold: float) -> list[list[Hashable]]:
-    """Per row, the labels at or above a threshold, best first."""
-    order = probabilities.argsort(dim=1, descending=True).tolist()
-    counts = (probabilities >= threshold).sum(dim=1).tolist()
-    return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
+        model.train()
 
 
 def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
@@ -433,9 +329,3 @@ def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
     lowest = float(scores[given].min())
     highest_below = float(scores[~given].max()) if not given.all() else lowest - 1.0
     return 0.0 if highest_below < 0 <= lowest else (lowest + highest_below) / 2
-
-
-def check_count(value: Any, name: str) -> None:
-    """Refuse a number of things that is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number of at least 1.")

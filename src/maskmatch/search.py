@@ -8,18 +8,21 @@ similarity; the sum over the other labels is estimated from a fixed sample of th
 from __future__ import annotations
 
 import logging
-import math
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-import torch
+import numpy as np
 
+from maskmatch.kept_labels import lead_probability, log_of_sum, sigmoid
 from maskmatch.label_index import LabelIndex, index_available
-from maskmatch.similarity import Similarity, lead_probability
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from maskmatch.kept_labels import KeptLabels
 
 logger = logging.getLogger("maskmatch")
 
@@ -45,11 +48,11 @@ WANTED_RECALL = 0.995
 class Found:
     """The best labels of texts, and what their probabilities hang on."""
 
-    scores: torch.Tensor  # (n, k), best first
-    places: torch.Tensor  # (n, k), the labels' positions
-    normaliser: torch.Tensor  # (n,), the logarithm of the sum of all labels' exponentiated scores
-    mean: torch.Tensor  # (n,), of the scores of all labels
-    spread: torch.Tensor  # (n,), their standard deviation
+    scores: NDArray[np.float32]  # (n, k), best first
+    places: NDArray[np.int64]  # (n, k), the labels' positions
+    normaliser: NDArray[np.float32]  # (n,), the logarithm of the sum of all labels' exponentiated scores
+    mean: NDArray[np.float32]  # (n,), of the scores of all labels
+    spread: NDArray[np.float32]  # (n,), their standard deviation
 
 
 @dataclass(frozen=True)
@@ -73,113 +76,63 @@ class SearchReport:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class LabelRows:
-    """Label vectors as the similarity compares them, and which belong to which label."""
-
-    similarity: Similarity
-    flat: torch.Tensor  # (F, dim), in the order of labels
-    table: torch.Tensor  # (K, phrases), each label's rows of flat, padded with 0
-    present: torch.Tensor  # (K, phrases)
-
-    @classmethod
-    def of(cls, similarity: Similarity, vectors: torch.Tensor, present: torch.Tensor) -> LabelRows:
-        """From label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases)."""
-        single = vectors.shape[1] == 1  # nothing is left out, so nothing is copied
-        flat = similarity.prepare(vectors[:, 0] if single else vectors[present])
-        table = torch.zeros(present.shape, dtype=torch.long, device=vectors.device)
-        table[present] = torch.arange(len(flat), device=vectors.device)
-        return cls(similarity, flat, table, present)
-
-    def select(self, labels: torch.Tensor) -> LabelRows:
-        """Some of the labels (s,), alone."""
-        present = self.present[labels]
-        flat = self.flat[self.table[labels][present]]
-        table = torch.zeros_like(self.table[labels])
-        table[present] = torch.arange(len(flat), device=flat.device)
-        return LabelRows(self.similarity, flat, table, present)
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    @property
-    def owners(self) -> torch.Tensor:
-        """The label of each label text, (F,)."""
-        labels = torch.arange(len(self), device=self.flat.device)
-        return labels.repeat_interleave(self.present.sum(dim=1))
-
-    def block(self, inputs: torch.Tensor, start: int, stop: int) -> torch.Tensor:
-        """The scores of prepared texts (n, dim) with the labels of a range: (n, stop - start)."""
-        table, present = self.table[start:stop], self.present[start:stop]
-        first = int(table[0, 0])
-        last = int(table[-1][present[-1]].max()) + 1
-        scores = self.similarity.compare(inputs, self.flat[first:last])  # label texts lie in the order of labels
-        arranged = scores[:, :, None] if table.shape[1] == 1 else scores[:, (table - first).clamp_min(0)]
-        return self.similarity.join(arranged, present)
-
-    def pairs(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The scores of prepared texts (n, dim) with labels of their own (n, c): (n, c)."""
-        vectors = self.flat[self.table[labels]]  # (n, c, phrases, dim)
-        products = torch.einsum("nd,ncpd->ncp", inputs, vectors)
-        return self.similarity.join(self.similarity.scale(products), self.present[labels])
-
-
 class LabelSearch(Protocol):
     """Finds the best labels of texts."""
 
     report: SearchReport
 
-    def __call__(self, inputs: torch.Tensor, k: int) -> Found:
+    def __call__(self, inputs: NDArray[np.float32], k: int) -> Found:
         """The k best labels of texts, whose vectors are (n, masks, dim)."""
 
 
 class ExactSearch:
     """Compares each text with all labels, a block of them at a time."""
 
-    def __init__(self, rows: LabelRows) -> None:
-        self._rows = rows
-        self.report = SearchReport("exact", len(rows))
+    def __init__(self, kept: KeptLabels) -> None:
+        self._kept = kept
+        self.report = SearchReport("exact", len(kept))
 
-    def __call__(self, inputs: torch.Tensor, k: int) -> Found:
+    def __call__(self, inputs: NDArray[np.float32], k: int) -> Found:
         """The k best labels of texts, whose vectors are (n, masks, dim)."""
-        return self.best_of(self._rows.similarity.prepare(inputs), k)
+        return self.best_of(self._kept.as_compared(inputs), k)
 
-    def best_of(self, inputs: torch.Tensor, k: int) -> Found:
-        """The k best labels of prepared texts (n, dim)."""
-        rows, count, labels = self._rows, len(inputs), len(self._rows)
-        size = max(1, BLOCK // (max(1, count) * rows.table.shape[1]))
-        scores, places = inputs.new_empty(count, 0), torch.empty(count, 0, dtype=torch.long, device=inputs.device)
-        normaliser = inputs.new_full((count,), -math.inf)
-        total = torch.zeros(2, count, dtype=torch.float64)  # of scores and of their squares
+    def best_of(self, rows: NDArray[np.float32], k: int) -> Found:
+        """The k best labels of texts as they are compared, (n, dim)."""
+        kept, count, labels = self._kept, len(rows), len(self._kept)
+        size = max(1, BLOCK // (max(1, count) * kept.present.shape[1]))
+        scores, places = np.empty((count, 0), np.float32), np.empty((count, 0), np.int64)
+        normaliser = np.full(count, -np.inf, np.float32)
+        total, squares = np.zeros(count), np.zeros(count)
         for start in range(0, labels, size):
-            block = rows.block(inputs, start, min(start + size, labels))  # (n, labels of the block)
-            normaliser = torch.logaddexp(normaliser, block.logsumexp(dim=1))
-            total += torch.stack([block.sum(dim=1), block.square().sum(dim=1)]).double().cpu()
-            best = block.topk(min(k, block.shape[1]), dim=1)
-            scores, places = _merged(scores, places, best.values, best.indices + start, k)
-        mean, square = total / labels
-        spread = (square - mean.square()).clamp_min(0).sqrt()
-        return Found(scores, places, normaliser, mean.to(scores), spread.to(scores))
+            block = kept.block(rows, start, min(start + size, labels))  # (n, labels of the block)
+            normaliser = np.logaddexp(normaliser, log_of_sum(block))
+            total += block.sum(axis=1, dtype=np.float64)
+            squares += np.square(block).sum(axis=1, dtype=np.float64)
+            best = best_places(block, k)
+            found = np.take_along_axis(block, best, axis=1)
+            scores, places = _merged(scores, places, found, best + start, k)
+        mean = total / labels
+        spread = np.sqrt(np.maximum(squares / labels - np.square(mean), 0))
+        return Found(scores, places, normaliser, mean.astype(np.float32), spread.astype(np.float32))
 
 
 class ApproximateSearch:
     """Compares each text with candidates of an index, and with a sample that stands for all other labels.
 
     Args:
-        rows: The label vectors.
+        kept: The label vectors.
         queries: Vectors of texts (n, masks, dim) to measure the index with.
     """
 
-    def __init__(self, rows: LabelRows, queries: torch.Tensor) -> None:
+    def __init__(self, kept: KeptLabels, queries: NDArray[np.float32]) -> None:
         started = time.perf_counter()
-        self._rows, self._owners = rows, rows.owners
-        device = rows.flat.device
-        chosen = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))[:SAMPLED]
-        self._sample = rows.select(chosen.to(device))
-        self._sampled_as = torch.full((len(rows),), -1, device=device)  # (K,), a label's place in the sample
-        self._sampled_as[chosen.to(device)] = torch.arange(len(chosen), device=device)
-        self._index = LabelIndex(rows.flat, of_one_length=rows.similarity.config.kind == "cosine")
-        self.report = self._measured(rows.similarity.prepare(queries), started)
+        self._kept, self._owners = kept, kept.owners
+        chosen = np.random.default_rng(0).permutation(len(kept))[:SAMPLED]
+        self._sample = kept.select(chosen)
+        self._sampled_as = np.full(len(kept), -1)  # (K,), a label's place in the sample
+        self._sampled_as[chosen] = np.arange(len(chosen))
+        self._index = LabelIndex(kept.vectors, of_one_length=kept.config.kind == "cosine")
+        self.report = self._measured(kept.as_compared(queries), started)
         logger.info(
             "An index over %d labels was built in %.0f s; it finds the best label of %.1f%% of %d texts.",
             self.report.labels,
@@ -188,88 +141,108 @@ class ApproximateSearch:
             self.report.queries,
         )
 
-    def __call__(self, inputs: torch.Tensor, k: int) -> Found:
+    def __call__(self, inputs: NDArray[np.float32], k: int) -> Found:
         """The k best labels of texts, whose vectors are (n, masks, dim)."""
-        return self.best_of(self._rows.similarity.prepare(inputs), k)
+        return self.best_of(self._kept.as_compared(inputs), k)
 
-    def best_of(self, inputs: torch.Tensor, k: int) -> Found:
-        """The k best labels of prepared texts (n, dim)."""
-        phrases = self._rows.table.shape[1]
-        if k * phrases > len(self._rows.flat) // 8:  # so many that an index is of no use
-            return ExactSearch(self._rows).best_of(inputs, k)
-        candidates = self._candidates(inputs, max(CANDIDATES, 2 * k * phrases))  # (n, c), -1 where there are fewer
-        scores = self._rows.pairs(inputs, candidates.clamp_min(0)).masked_fill(candidates < 0, -math.inf)
-        best = scores.topk(min(k, scores.shape[1]), dim=1)
-        sample = self._sample.block(inputs, 0, len(self._sample))  # (n, s)
+    def best_of(self, rows: NDArray[np.float32], k: int) -> Found:
+        """The k best labels of texts as they are compared, (n, dim)."""
+        phrases = self._kept.present.shape[1]
+        if k * phrases > len(self._kept.vectors) // 8:  # so many that an index is of no use
+            return ExactSearch(self._kept).best_of(rows, k)
+        candidates = self._candidates(rows, max(CANDIDATES, 2 * k * phrases))  # (n, c), -1 where there are fewer
+        if ((candidates >= 0).sum(axis=1) < k).any():  # the cells that were looked into hold too few
+            return ExactSearch(self._kept).best_of(rows, k)
+        scores = self._kept.pairs(rows, np.maximum(candidates, 0))
+        scores = np.where(candidates < 0, np.float32(-np.inf), scores)
+        best = best_places(scores, k)
+        sample = self._sample.block(rows, 0, len(self._sample))  # (n, s)
         return Found(
-            best.values,
-            candidates.gather(1, best.indices),
-            torch.logaddexp(scores.logsumexp(dim=1), self._rest(sample, candidates)),
-            sample.mean(dim=1),
-            sample.std(dim=1, unbiased=False),
+            np.take_along_axis(scores, best, axis=1),
+            np.take_along_axis(candidates, best, axis=1),
+            np.logaddexp(log_of_sum(scores), self._rest(sample, candidates)),
+            sample.mean(axis=1),
+            sample.std(axis=1),
         )
 
-    def _candidates(self, inputs: torch.Tensor, count: int) -> torch.Tensor:
+    def _candidates(self, rows: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         """The labels of the label texts that the index proposes, each once: (n, c), -1 where there are fewer."""
-        rows = self._index.nearest(inputs, count)  # (n, c), -1 where there are fewer
-        labels = self._owners[rows.clamp_min(0)].masked_fill(rows < 0, -1).sort(dim=1).values
-        labels[:, 1:][labels[:, 1:] == labels[:, :-1]] = -1
+        texts = self._index.nearest(rows, count)  # (n, c), -1 where there are fewer
+        labels = np.sort(np.where(texts < 0, -1, self._owners[texts]), axis=1)
+        again = labels[:, 1:] == labels[:, :-1]
+        labels[:, 1:][again] = -1
         return labels
 
-    def _rest(self, sample: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
+    def _rest(self, sample: NDArray[np.float32], candidates: NDArray[np.int64]) -> NDArray[np.float32]:
         """The logarithm of the sum over all labels that are no candidates, as the sample tells it: (n,)."""
         there = candidates >= 0
-        place = self._sampled_as[candidates.clamp_min(0)].masked_fill(~there, -1)  # (n, c)
-        counted = torch.ones(len(sample), sample.shape[1] + 1, dtype=torch.bool, device=sample.device)
-        counted.scatter_(1, torch.where(place < 0, sample.shape[1], place), False)
-        counted = counted[:, :-1]  # the last column took what is not in the sample
-        others = len(self._rows) - there.sum(dim=1)
-        mean = sample.masked_fill(~counted, -math.inf).logsumexp(dim=1) - counted.sum(dim=1).log()
-        return mean + others.log()
+        place = np.where(there, self._sampled_as[candidates], -1)  # (n, c)
+        counted = np.ones((len(sample), sample.shape[1] + 1), dtype=np.bool_)
+        np.put_along_axis(counted, place, False, axis=1)  # -1 is the last column, of what is not in the sample
+        counted = counted[:, :-1]
+        others, seen = len(self._kept) - there.sum(axis=1), counted.sum(axis=1)
+        total = log_of_sum(np.where(counted, sample, np.float32(-np.inf)))  # -inf where nothing is left
+        share = np.log(np.maximum(others, 1) / np.maximum(seen, 1))
+        return np.asarray(total + share, dtype=np.float32)
 
-    def _measured(self, queries: torch.Tensor, started: float) -> SearchReport:
+    def _measured(self, queries: NDArray[np.float32], started: float) -> SearchReport:
         """Let the index look further until it finds the best labels of the queries (n, dim), as far as that helps."""
-        exact = ExactSearch(self._rows).best_of(queries, 1)
+        exact = ExactSearch(self._kept).best_of(queries, 1)
         while True:
             found = self.best_of(queries, 1)
             # Another label with the same score is as good.
-            recall = float((found.scores[:, 0] >= exact.scores[:, 0] - 1e-4).float().mean())
+            recall = float((found.scores[:, 0] >= exact.scores[:, 0] - 1e-4).mean())
             if recall >= WANTED_RECALL or not self._index.look_further():
                 break
-        error = (exact.normaliser - found.normaliser).expm1().abs().mean()
+        error = np.abs(np.expm1(exact.normaliser - found.normaliser)).mean()
         seconds = time.perf_counter() - started
-        return SearchReport("approximate", len(self._rows), len(queries), recall, float(error), seconds)
+        return SearchReport("approximate", len(self._kept), len(queries), recall, float(error), seconds)
 
 
-def make_search(rows: LabelRows, kind: SearchKind, queries: Callable[[], torch.Tensor]) -> LabelSearch:
+def make_search(kept: KeptLabels, kind: SearchKind, queries: Callable[[], NDArray[np.float32]]) -> LabelSearch:
     """The search over labels.
 
     Args:
-        rows: The label vectors.
-        kind: "exact"; "approximate"; or "auto": exact unless there are many labels, on a CPU, and an index can be made.
+        kept: The label vectors.
+        kind: "exact"; "approximate"; or "auto": exact unless there are many labels and an index can be made.
         queries: Gives vectors of texts (n, masks, dim) to measure an index with.
     """
-    many = len(rows.flat) > MOST_SEARCHED_EXACTLY and rows.flat.device.type == "cpu"
+    many = len(kept.vectors) > MOST_SEARCHED_EXACTLY
     if kind == "approximate" or (kind == "auto" and many and index_available()):
-        return ApproximateSearch(rows, queries())
-    return ExactSearch(rows)
+        return ApproximateSearch(kept, queries())
+    return ExactSearch(kept)
 
 
-def probabilities(similarity: Similarity, found: Found, labels: int, multi_label: bool) -> torch.Tensor:
+def probabilities(kept: KeptLabels, found: Found) -> NDArray[np.float32]:
     """The probabilities of the best labels: shares of all labels', or with several labels a text each by itself."""
-    if not multi_label:
-        return (found.scores - found.normaliser[:, None]).exp()
-    if similarity.knows_offset or labels < 2:
-        return found.scores.sigmoid()
-    return lead_probability(found.scores, found.mean[:, None], found.spread[:, None], labels)
+    if kept.offset is None:
+        return np.asarray(np.exp(found.scores - found.normaliser[:, None]))
+    if kept.by_lead:
+        return lead_probability(found.scores, found.mean[:, None], found.spread[:, None], len(kept))
+    return sigmoid(found.scores)
+
+
+def best_places(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Where the k largest values of each row stand, the largest first; equal ones by their place: (n, k)."""
+    k = min(k, values.shape[1])
+    if k == 1:
+        return np.asarray(values.argmax(axis=1)[:, None])
+    some = np.argpartition(-values, k - 1, axis=1)[:, :k]
+    some.sort(axis=1)
+    order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
+    return np.asarray(np.take_along_axis(some, order, axis=1))
 
 
 def _merged(
-    scores: torch.Tensor, places: torch.Tensor, more_scores: torch.Tensor, more_places: torch.Tensor, k: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+    scores: NDArray[np.float32],
+    places: NDArray[np.int64],
+    more_scores: NDArray[np.float32],
+    more_places: NDArray[np.int64],
+    k: int,
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """The best k of two lists a row, best first."""
     if not scores.shape[1]:
         return more_scores, more_places
-    scores, places = torch.cat([scores, more_scores], dim=1), torch.cat([places, more_places], dim=1)
-    best = scores.topk(min(k, scores.shape[1]), dim=1)
-    return best.values, places.gather(1, best.indices)
+    scores, places = np.concatenate([scores, more_scores], axis=1), np.concatenate([places, more_places], axis=1)
+    best = best_places(scores, k)
+    return np.take_along_axis(scores, best, axis=1), np.take_along_axis(places, best, axis=1)

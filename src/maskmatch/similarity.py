@@ -1,59 +1,21 @@
-"""How well an input vector matches a label vector."""
+"""How well an input vector matches a label vector, as training learns it; ``kept_labels.py`` computes the same."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import nn
 from torch.nn.functional import normalize
 
-from maskmatch.errors import MaskMatchError
+from maskmatch.similarity_config import (
+    FIRST_OFFSET,
+    PhraseJoin,
+    SimilarityConfig,
+    SimilarityKind,
+)
 
-SimilarityKind = Literal["dot", "cosine"]
-PhraseJoin = Literal["mean", "max", "logsumexp"]
-
-FIRST_OFFSET: dict[SimilarityKind, float] = {"cosine": 0.5, "dot": 0.0}
-"""From which similarity on a label applies, before there is anything to tell it by."""
-
-STEEPNESS = 2.0
-"""How fast a label's probability rises with its lead, where nothing has been learned yet."""
-
-
-@dataclass(frozen=True)
-class SimilarityConfig:
-    """The similarity of two vectors, turned into a score.
-
-    Args:
-        kind: ``"dot"``: the raw dot product, as in the paper; ``"cosine"``: the cosine of their angle.
-        temperature: What the similarity is divided by before the softmax.
-        learn_temperature: Whether training adjusts the temperature.
-        phrases: How the scores of a label's several phrases become one.
-    """
-
-    kind: SimilarityKind = "cosine"
-    temperature: float = 0.05
-    learn_temperature: bool = False
-    phrases: PhraseJoin = "mean"
-
-    def __post_init__(self) -> None:
-        for name, value, choices in (
-            ("similarity", self.kind, ("dot", "cosine")),
-            ("join of phrases", self.phrases, ("mean", "max", "logsumexp")),
-        ):
-            if value not in choices:
-                raise MaskMatchError(f"There is no {name} {value!r}; choose one of {', '.join(choices)}.")
-        if not (isinstance(self.temperature, (int, float)) and 0 < self.temperature < math.inf):
-            raise MaskMatchError(f"The temperature is {self.temperature!r}; it has to be a number above 0.")
-
-    @classmethod
-    def of(cls, similarity: SimilarityKind | SimilarityConfig) -> SimilarityConfig:
-        """A config from a kind alone: a dot product is not tempered, a cosine has its usual temperature."""
-        if isinstance(similarity, SimilarityConfig):
-            return similarity
-        return cls(kind=similarity, temperature=1.0 if similarity == "dot" else 0.05)
+__all__ = ["PhraseJoin", "Similarity", "SimilarityConfig", "SimilarityKind", "join_phrases"]
 
 
 class Similarity(nn.Module):
@@ -126,26 +88,6 @@ class Similarity(nn.Module):
         assert self.offset is not None
         with torch.no_grad():
             self.offset.add_(score * self.temperature)
-
-    def applies(self, scores: torch.Tensor) -> torch.Tensor:
-        """How probable it is that a label applies, each by itself: (n, K) → (n, K)."""
-        return scores.sigmoid() if self.knows_offset or scores.shape[1] < 2 else standing_out(scores)
-
-
-def standing_out(scores: torch.Tensor) -> torch.Tensor:
-    """How far each label stands out among the labels of its text, as a probability: (n, K) → (n, K).
-
-    Encoders differ in how similar they find any two things, so without training no similarity tells that a label
-    applies. What does tell is the lead over the other labels, in standard deviations: it has to be larger the more
-    labels there are, as the best of many leads by chance. Each text is judged by itself, whatever its neighbours.
-    """
-    mean, spread = scores.mean(dim=1, keepdim=True), scores.std(dim=1, keepdim=True, unbiased=False)
-    return lead_probability(scores, mean, spread, scores.shape[1])
-
-
-def lead_probability(scores: torch.Tensor, mean: torch.Tensor, spread: torch.Tensor, labels: int) -> torch.Tensor:
-    """The same from the mean (n, 1) and the standard deviation (n, 1) of the scores of all labels."""
-    return (STEEPNESS * ((scores - mean) / spread.clamp_min(1e-6) - math.sqrt(math.log(labels)))).sigmoid()
 
 
 def join_phrases(scores: torch.Tensor, present: torch.Tensor, join: PhraseJoin) -> torch.Tensor:

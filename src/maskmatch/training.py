@@ -26,14 +26,14 @@ from maskmatch.checkpoints import PARTS, checkpoint_to_resume, digest
 from maskmatch.config import TrainingConfig, TrainingSummary
 from maskmatch.encoder import length_batches
 from maskmatch.errors import MaskMatchError
-from maskmatch.kept_labels import KEPT_FILE
+from maskmatch.label_memory import MEMORY_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from maskmatch.kept_labels import KeptLabels
+    from maskmatch.label_memory import LabelMemory
     from maskmatch.label_vectors import LabelLayout
     from maskmatch.model import MatchingModel
     from maskmatch.prompts import TokenizedPrompts
@@ -58,7 +58,7 @@ class TrainingData:
     """Vectors of length 1 that those of the texts and label texts are held at, if they are."""
     hold: float = 0.0
     """How much they are."""
-    kept: KeptLabels | None = None
+    memory: LabelMemory | None = None
     """The last known vectors of the label texts, where a step does not read all of them."""
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class TrainingData:
         Where label vectors are kept, the model chooses the label prompts when it has read the texts.
         """
         pooled = self.texts.select(rows)
-        if self.label_prompts is not None and self.kept is None:
+        if self.label_prompts is not None and self.memory is None:
             pooled = pooled.followed_by(self.label_prompts)
         return {
             "groups": length_batches(pooled, self.pad_id),
@@ -89,14 +89,14 @@ class TrainingData:
             "layout": self.layout,
             "words": self.label_words,
             "anchors": self._anchors(rows),
-            "kept": self.kept,
+            "memory": self.memory,
         }
 
     def _anchors(self, rows: Sequence[int]) -> Anchors | None:
         """Where the vectors of these texts and of all labels that are read are held."""
         if self.held is None:
             return None
-        labels = torch.arange(len(self.texts), len(self.held) if self.kept is None else len(self.texts))
+        labels = torch.arange(len(self.texts), len(self.held) if self.memory is None else len(self.texts))
         vectors = self.held[torch.cat([torch.tensor(list(rows)), labels])]
         return Anchors(vectors, torch.arange(len(vectors)), weight=self.hold)
 
@@ -120,7 +120,7 @@ class BatchSource(Protocol):
         """How many texts are longer than the model reads."""
 
     @property
-    def kept(self) -> KeptLabels | None:
+    def memory(self) -> LabelMemory | None:
         """The last known vectors of label texts, which are part of a checkpoint."""
 
     def batch(self, rows: Sequence[int]) -> dict[str, Any]:
@@ -149,12 +149,12 @@ def train(
     checkpoint = None
     if config.checkpoints is not None:
         folder = Path(config.checkpoints).expanduser()
-        parts = PARTS if data.kept is None else (*PARTS, KEPT_FILE)
+        parts = PARTS if data.memory is None else (*PARTS, MEMORY_FILE)
         checkpoint = checkpoint_to_resume(folder, config.resume, _run(data, config), model.state_dict(), parts)
-    if data.kept is not None:
-        callbacks = [*callbacks, KeptLabelsSaver(data.kept)]
+    if data.memory is not None:
+        callbacks = [*callbacks, LabelMemorySaver(data.memory)]
         if checkpoint is not None:
-            data.kept.load(Path(checkpoint))
+            data.memory.load(Path(checkpoint))
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
         on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
         has_dev = evaluate is not None
@@ -279,16 +279,16 @@ class TrainingProgress(TrainerCallback):
             self._bar.close()
 
 
-class KeptLabelsSaver(TrainerCallback):
+class LabelMemorySaver(TrainerCallback):
     """Writes the last known label vectors into each checkpoint that a run can be resumed from."""
 
-    def __init__(self, kept: KeptLabels) -> None:
-        self._kept = kept
+    def __init__(self, memory: LabelMemory) -> None:
+        self._memory = memory
 
     def on_save(self, args: Any, state: Any, control: Any, **options: Any) -> None:
         """Complete the checkpoint."""
         if state.is_world_process_zero and not args.save_only_model:
-            self._kept.save(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+            self._memory.save(Path(args.output_dir) / f"checkpoint-{state.global_step}")
 
 
 class _RowNumbers(Dataset[int]):
@@ -370,4 +370,4 @@ def _run(data: BatchSource, config: TrainingConfig) -> dict[str, object]:
 
 
 def _label_encoding(data: BatchSource) -> str:
-    return "full" if data.kept is None else "sampled"
+    return "full" if data.memory is None else "sampled"

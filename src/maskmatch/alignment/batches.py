@@ -106,7 +106,7 @@ class AlignmentData:
         return 0
 
     @property
-    def kept(self) -> None:
+    def memory(self) -> None:
         """Every draw reads all its labels."""
 
     def digest(self) -> str:

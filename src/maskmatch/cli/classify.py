@@ -17,7 +17,7 @@ def classify(
     classifier: options.Classifier,
     search: options.Search = None,
     top_k: options.TopK = 3,
-    batch_size: options.BatchSize = 64,
+    batch_size: options.BatchSize = 32,
     reading: options.Reading,
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:

@@ -12,8 +12,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskmatch import LabelSet, MaskMatcher, MaskMatchError, TrainingConfig, kept_labels
-from maskmatch.kept_labels import KEPT_FILE, KeptLabels, samples_labels
+from maskmatch import LabelSet, MaskMatcher, MaskMatchError, TrainingConfig, label_memory
+from maskmatch.label_memory import MEMORY_FILE, LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout
 from maskmatch.prompts import TokenizedPrompts
 from test_training import Witness, same_weights
@@ -28,7 +28,7 @@ PHRASES = {"refund": ["money back", "parcel back"], "card lost": None, "exchange
 MANY = [*LABELS, *(f"label {number}" for number in range(40))]
 
 
-def kept_of(counts: list[int], fresh: int, refreshed: int) -> KeptLabels:
+def memory_of(counts: list[int], fresh: int, refreshed: int) -> LabelMemory:
     """Kept vectors of labels with so many phrases."""
     layout = LabelLayout.of_texts([[f"{label}/{phrase}" for phrase in range(n)] for label, n in enumerate(counts)])
     texts = len(layout.texts)
@@ -37,12 +37,12 @@ def kept_of(counts: list[int], fresh: int, refreshed: int) -> KeptLabels:
         np.zeros((texts, 1), dtype=np.int64),
         np.zeros(texts, dtype=np.bool_),
     )
-    return KeptLabels(prompts, layout, torch.zeros(texts, 4), pad_id=0, fresh=fresh, refreshed=refreshed)
+    return LabelMemory(prompts, layout, torch.zeros(texts, 4), pad_id=0, fresh=fresh, refreshed=refreshed)
 
 
 def few(monkeypatch: pytest.MonkeyPatch, fresh: int = 2, refreshed: int = 1) -> None:
-    monkeypatch.setattr(kept_labels, "FRESH", fresh)
-    monkeypatch.setattr(kept_labels, "REFRESHED", refreshed)
+    monkeypatch.setattr(label_memory, "FRESH", fresh)
+    monkeypatch.setattr(label_memory, "REFRESHED", refreshed)
 
 
 def data_of(matcher: MaskMatcher, truth: list[Any] = TRUTH, hold: float = 0.0) -> TrainingData:
@@ -57,10 +57,10 @@ class TestChoice:
     def test_own_labels_are_read_and_the_number_is_bounded(self, data: st.DataObject) -> None:
         counts = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=30))
         fresh, refreshed = data.draw(st.integers(1, 20)), data.draw(st.integers(0, 20))
-        kept = kept_of(counts, fresh, refreshed)
+        memory = memory_of(counts, fresh, refreshed)
         weights = torch.tensor(data.draw(st.lists(st.floats(0, 9), min_size=len(counts), max_size=len(counts))))
         own = torch.tensor(data.draw(st.lists(st.booleans(), min_size=len(counts), max_size=len(counts))))
-        read, again = kept.choose(weights, own)
+        read, again = memory.choose(weights, own)
         owner = torch.tensor([label for label, count in enumerate(counts) for _ in range(count)])
         labels = set(owner[read].tolist())
         assert set(torch.nonzero(own).flatten().tolist()) <= labels
@@ -73,34 +73,34 @@ class TestChoice:
         assert not wrong or not left or min(wrong) >= max(left)
 
     def test_every_label_is_read_again_in_its_turn(self) -> None:
-        kept = kept_of([1] * 20, fresh=2, refreshed=3)
+        memory = memory_of([1] * 20, fresh=2, refreshed=3)
         seen: set[int] = set()
         for _ in range(7):
-            read, again = kept.choose(torch.arange(20.0), torch.zeros(20, dtype=torch.bool))
+            read, again = memory.choose(torch.arange(20.0), torch.zeros(20, dtype=torch.bool))
             for rows in (read, again):
-                kept.keep(rows, torch.ones(len(rows), 4))
+                memory.keep(rows, torch.ones(len(rows), 4))
                 seen |= set(rows.tolist())
         assert seen == set(range(20))
-        assert bool((kept.vectors == 1).all())
+        assert bool((memory.vectors == 1).all())
 
     def test_what_was_read_is_taken_in_when_the_vectors_are_asked_for(self) -> None:
-        kept = kept_of([1] * 3, fresh=1, refreshed=0)
-        before = kept.vectors
+        memory = memory_of([1] * 3, fresh=1, refreshed=0)
+        before = memory.vectors
         version = before._version
-        kept.keep(torch.tensor([1]), torch.ones(1, 4, requires_grad=True))
+        memory.keep(torch.tensor([1]), torch.ones(1, 4, requires_grad=True))
         assert before._version == version  # the backward pass may still need them
-        assert kept.vectors[1].tolist() == [1.0] * 4
-        assert not kept.vectors.requires_grad
+        assert memory.vectors[1].tolist() == [1.0] * 4
+        assert not memory.vectors.requires_grad
 
     @pytest.mark.parametrize(("encoding", "texts", "sampled"), [("full", 10**6, False), ("sampled", 2, True)])
     def test_the_user_can_force_either(self, encoding: Any, texts: int, sampled: bool) -> None:
         assert samples_labels(encoding, texts) is sampled
 
     def test_small_label_sets_are_read_in_full_by_default(self) -> None:
-        assert not samples_labels("auto", kept_labels.MOST_READ_FULLY)
-        assert samples_labels("auto", kept_labels.MOST_READ_FULLY + 1)
+        assert not samples_labels("auto", label_memory.MOST_READ_FULLY)
+        assert samples_labels("auto", label_memory.MOST_READ_FULLY + 1)
         assert TrainingConfig().label_encoding == "auto"
-        assert str(kept_labels.MOST_READ_FULLY) in (TrainingConfig.__doc__ or "")
+        assert str(label_memory.MOST_READ_FULLY) in (TrainingConfig.__doc__ or "")
         with pytest.raises(MaskMatchError, match="label_encoding is 'some'; choose one of auto, full, sampled"):
             TrainingConfig(label_encoding="some")  # type: ignore[arg-type]
 
@@ -132,21 +132,19 @@ class TestStep:
         few(monkeypatch)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
         data = data_of(matcher)
-        assert data.kept is not None
+        assert data.memory is not None
         model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY))
         with torch.no_grad():
-            data.kept.vectors.neg_()  # what is kept now differs from what reading would give
-            kept = data.kept.vectors.clone()
+            data.memory.vectors.neg_()  # what is kept now differs from what reading would give
+            kept = data.memory.vectors.clone()
             output = model(**data.batch([0, 1]))
         texts = matcher._scorer.tokenize(TEXTS[:2])
-        full = torch.zeros(2, len(MANY))
-        for rows, scores in matcher._scorer._scores(texts, LabelSet.of(MANY)):
-            full[rows] = scores
+        full = torch.from_numpy(matcher.prediction().scores(texts))
         fresh = (output["scores"] - full).abs().amax(dim=0) < 1e-3
         assert fresh.sum() == 2  # the texts' own label and the hardest wrong one
         assert fresh[0]
         torch.testing.assert_close(output["scores"][:, ~fresh], -full[:, ~fresh], rtol=1e-4, atol=1e-4)
-        changed = (data.kept.vectors - kept).abs().amax(dim=1) > 1e-3
+        changed = (data.memory.vectors - kept).abs().amax(dim=1) > 1e-3
         assert changed.sum() == 3  # and one that was read again
 
     def test_a_step_reads_no_more_label_texts_than_it_should(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,11 +207,11 @@ class TestTraining:
         with pytest.raises(MaskMatchError, match="another run"):
             fit("half", resume=True, label_encoding="full")
         for checkpoint in (tmp_path / "half").glob("checkpoint-*"):
-            (checkpoint / KEPT_FILE).write_bytes(b"cut")
+            (checkpoint / MEMORY_FILE).write_bytes(b"cut")
         with pytest.raises(MaskMatchError, match="damaged"):
             fit("half", resume=True)
         for checkpoint in (tmp_path / "half").glob("checkpoint-*"):
-            (checkpoint / KEPT_FILE).unlink()
+            (checkpoint / MEMORY_FILE).unlink()
         with pytest.raises(MaskMatchError, match="no whole checkpoint"):
             fit("half", resume=True)
 
