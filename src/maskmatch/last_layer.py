@@ -7,15 +7,12 @@ at the mask comes out the same if the other tokens are left out from there on.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
 from maskmatch.encoder import TokenBatch, hidden_states
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CLOSE = 1e-4
 """How far two ways of computing the same states may lie apart, relative to the largest."""
@@ -58,7 +55,7 @@ class LastLayer:
         finally:
             self._wanted.places = None
 
-    def _select(self, _: nn.Module, __: Mapping[str, Any], output: Any) -> Any:
+    def _select(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> Any:
         places = getattr(self._wanted, "places", None)
         if places is None:
             return None  # leaves the output as it is

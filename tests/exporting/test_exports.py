@@ -96,7 +96,7 @@ def test_parity_is_kept_and_int8_is_told_apart(tiny: Tiny, tmp_path: Path) -> No
     assert kept["parity"] == int8.to_dict()
     loaded = ExportedMatcher.from_pretrained(tmp_path / "int8")
     report = loaded.evaluate(TEXTS, TRUTH)
-    assert report.notes == ["Its matrices are quantised to 8 bits."]
+    assert report.notes[0] == "Its matrices are quantised to 8 bits."
     assert loaded.report_ is report
 
 
