@@ -26,6 +26,36 @@ def test_an_export_predicts_and_evaluates_like_its_classifier(run: Run, model: P
     assert str(tmp_path / "export") in report["model"]
 
 
+@pytest.mark.parametrize("exported", [False, True])
+def test_the_search_is_a_choice(
+    run: Run, own: Path, toy: Path, monkeypatch: pytest.MonkeyPatch, exported: bool
+) -> None:
+    folder = own
+    if exported:
+        assert run("export", own).code == 0
+        folder = Path(f"{own}-onnx")
+    assert run("predict", folder, toy, "--search", "exact").rows() == run("predict", folder, toy).rows()
+    is_wrong_usage(run("predict", folder, toy, "--search", "fast"), "--search")
+    monkeypatch.setattr("maskmatch.label_index.find_spec", lambda _: None)
+    fails(run("predict", folder, toy, "--search", "approximate"), "maskmatch[index]")
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_all_labels_that_apply_are_printed_however_few_are_listed(
+    run: Run, tiny: Tiny, tmp_path: Path, exported: bool
+) -> None:
+    names = [f"label {number}" for number in range(30)]
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), names, multi_label=True, threshold=0.0)
+    folder = tmp_path / "model"
+    if exported:
+        export(matcher, folder)
+    else:
+        matcher.save_pretrained(folder)
+    row = run("predict", folder, "--text", TEXTS[0], "--top-k", "2").rows()[0]
+    assert sorted(row["labels"]) == sorted(names)
+    assert [each["label"] for each in row["top_k"]] == row["labels"][:2]
+
+
 def test_int8_is_named_in_json_and_in_the_folder(run: Run, own: Path) -> None:
     data = json.loads(run("export", own, "--int8", "--json").out)
     assert data["folder"] == f"{own}-int8"
