@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks import common, experiment, experiment_page, few_shot, similarity, write_docs, zero_shot
+from benchmarks import common, experiment, experiment_page, few_shot, many_labels, similarity, write_docs, zero_shot
 
 from maskmatch.methods import METHODS
 
@@ -22,7 +22,7 @@ def small_world(tiny_default: None, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])
-    for name in {*similarity.DATASETS, *zero_shot.DATASETS, few_shot.DATASET}:
+    for name in {*similarity.DATASETS, *zero_shot.DATASETS, few_shot.DATASET, many_labels.DATASET}:
         (tmp_path / "data" / name).mkdir(parents=True)
         for split in ("train", "dev", "test"):
             rows = [
@@ -104,6 +104,19 @@ def test_the_verdict_of_the_experiment_tells_wins_losses_and_what_is_open() -> N
     assert experiment_page.verdict(tests).splitlines()[-1] == (
         "- Against fine-tuning: better on a; **worse** on b; not told apart on c, d."
     )
+
+
+def test_many_labels_measures_steps_accuracy_and_search(small_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"STEP_LABELS": (2, 20), "MOST_FULL": 2, "REPEATS": 1, "SEARCH_LABELS": (2, 20)}.items():
+        monkeypatch.setattr(many_labels, name, value)
+    monkeypatch.setattr(many_labels, "SEEDS", (0,))
+    many_labels.main()
+    path = small_world / "results" / "many_labels.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    assert [cell["part"] for cell in result["cells"]] == ["steps"] * 3 + ["accuracy"] * 2 + ["search"] * 2
+    assert set(result["accuracy"]) == set(many_labels.WAYS)
+    many_labels.main()
+    assert json.loads(path.read_text(encoding="utf-8"))["cells"] == result["cells"]
 
 
 def test_no_data_folder_is_a_sentence() -> None:

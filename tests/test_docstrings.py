@@ -7,8 +7,11 @@ from importlib import import_module
 
 import pytest
 
-WITH_EXAMPLES = ("prompts.template", "prompts.fields", "prompts.tokens", "labels", "encoder")
+WITH_EXAMPLES = ("prompts.template", "prompts.fields", "prompts.tokens", "labels", "batches")
 WITHOUT = (
+    "encoder",
+    "kept_labels",
+    "search",
     "label_files",
     "readout",
     "similarity",

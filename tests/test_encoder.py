@@ -15,17 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
+from maskmatch.batches import cheapest_groups, length_groups
 from maskmatch.encoder import (
     DEFAULT_ADAPTER,
     DEFAULT_MODEL,
     EMBEDDED_MODEL,
     Encoder,
     TokenBatch,
-    cheapest_groups,
     find_model,
     hidden_states,
     hidden_states_of_all,
-    length_groups,
     pad,
 )
 from maskmatch.errors import MaskMatchError

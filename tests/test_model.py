@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from maskmatch.batches import length_groups
 from maskmatch.config import MatcherConfig
-from maskmatch.encoder import Encoder, TokenBatch, length_groups, pad
+from maskmatch.encoder import Encoder, TokenBatch, pad
 from maskmatch.label_vectors import LabelLayout
 from maskmatch.labels import LabelSet
 from maskmatch.methods import METHODS, Method

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.similarity import PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases, standing_out
+from maskmatch.kept_labels import KeptLabels, standing_out
+from maskmatch.similarity import PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases
 
 KINDS: tuple[SimilarityKind, ...] = ("dot", "cosine")
 JOINS: tuple[PhraseJoin, ...] = ("mean", "max", "logsumexp")
@@ -187,17 +188,17 @@ def test_a_kind_that_there_is_not_is_refused() -> None:
 
 class TestStandingOut:
     def test_it_hangs_neither_on_the_level_nor_on_the_scale(self) -> None:
-        scores = torch.tensor([[0.1, 0.2, 0.9, 0.15], [1.0, 0.0, 0.9, 0.1]])
+        scores = np.array([[0.1, 0.2, 0.9, 0.15], [1.0, 0.0, 0.9, 0.1]])
         expected = standing_out(scores)
         for other in (scores + 5.0, scores * 0.01, scores * 20 - 3):
-            torch.testing.assert_close(standing_out(other), expected, atol=1e-3, rtol=0)
+            np.testing.assert_allclose(standing_out(other), expected, atol=1e-3)
         assert (expected[0] >= 0.5).tolist() == [False, False, True, False]
 
     def test_equal_scores_say_that_none_stands_out(self) -> None:
-        assert (standing_out(torch.full((2, 5), 0.7)) < 0.5).all()
+        assert (standing_out(np.full((2, 5), 0.7)) < 0.5).all()
 
     def test_more_labels_ask_for_a_larger_lead(self) -> None:
-        few, many = torch.zeros(1, 3), torch.randn(1, 200, generator=torch.Generator().manual_seed(0))
+        few, many = np.zeros((1, 3)), torch.randn(1, 200, generator=torch.Generator().manual_seed(0)).numpy()
         few[0, 0] = 1.0
         assert standing_out(few)[0, 0] > 0.5
         assert 0 < (standing_out(many) > 0.5).sum() < 6
@@ -214,4 +215,37 @@ def test_a_moved_offset_makes_a_score_the_first_that_applies() -> None:
         after = similarity(vectors, labels, present)
         torch.testing.assert_close(after, before + 3.0, atol=1e-4, rtol=0)
         assert similarity.knows_offset
-        torch.testing.assert_close(similarity.applies(after), after.sigmoid())
+        kept = kept_labels(similarity, labels, present)
+        expected = after.sigmoid().numpy()
+        np.testing.assert_allclose(kept.probabilities(vectors.numpy()), expected, atol=1e-5)
+
+
+def kept_labels(similarity: Similarity, labels: torch.Tensor, present: torch.Tensor) -> KeptLabels:
+    offset = None if similarity.offset is None else similarity.offset.item()
+    return KeptLabels.of(
+        labels.numpy(), present.numpy(), similarity.config, scale=1 / similarity.temperature, offset=offset
+    )
+
+
+@given(
+    kind=st.sampled_from(["dot", "cosine"]),
+    phrases=st.sampled_from(["mean", "max", "logsumexp"]),
+    offset=st.booleans(),
+    shape=st.tuples(*[st.integers(1, 4)] * 4),
+    seed=st.integers(0, 1000),
+)
+def test_prediction_scores_as_training_does(
+    kind: SimilarityKind, phrases: PhraseJoin, offset: bool, shape: tuple[int, int, int, int], seed: int
+) -> None:
+    texts, labels, most, masks = shape
+    random = torch.Generator().manual_seed(seed)
+    similarity = Similarity(SimilarityConfig(kind=kind, phrases=phrases, temperature=0.3), offset=offset)
+    inputs = torch.randn(texts, masks, 5, generator=random)
+    vectors = torch.randn(labels, most, masks, 5, generator=random)
+    present = torch.arange(most)[None] < torch.randint(1, most + 1, (labels, 1), generator=random)
+    with torch.no_grad():
+        expected = similarity(inputs, vectors, present)
+    kept = kept_labels(similarity, vectors, present)
+    np.testing.assert_allclose(kept.scores(inputs.numpy()), expected.numpy(), atol=1e-4, rtol=1e-4)
+    if not offset:
+        np.testing.assert_allclose(kept.probabilities(inputs.numpy()), expected.softmax(1).numpy(), atol=1e-4)

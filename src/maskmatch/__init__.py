@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from maskmatch.data import draw_fraction, draw_shots, load_examples
     from maskmatch.errors import MaskMatchError
     from maskmatch.evaluation import EvaluationReport
+    from maskmatch.exporting import export
+    from maskmatch.exports import ExportedMatcher
     from maskmatch.labels import Label, LabelSet
     from maskmatch.methods import METHODS, Method
     from maskmatch.prompts import Prompt
-    from maskmatch.similarity import SimilarityConfig
+    from maskmatch.similarity_config import SimilarityConfig
     from maskmatch.tasks import TASKS, Task
 
 __version__ = "0.1.0"
@@ -39,12 +41,14 @@ _HOMES = {
     "load_examples": "data",
     "MaskMatchError": "errors",
     "EvaluationReport": "evaluation",
+    "ExportedMatcher": "exports",
+    "export": "exporting",
     "Label": "labels",
     "LabelSet": "labels",
     "METHODS": "methods",
     "Method": "methods",
     "Prompt": "prompts",
-    "SimilarityConfig": "similarity",
+    "SimilarityConfig": "similarity_config",
     "TASKS": "tasks",
     "Task": "tasks",
 }
@@ -56,6 +60,7 @@ __all__ = [
     "AlignmentConfig",
     "Comparison",
     "EvaluationReport",
+    "ExportedMatcher",
     "Label",
     "LabelSet",
     "MaskMatchError",
@@ -69,6 +74,7 @@ __all__ = [
     "compare",
     "draw_fraction",
     "draw_shots",
+    "export",
     "load_examples",
 ]
 

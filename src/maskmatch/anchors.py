@@ -30,6 +30,15 @@ class Anchors:
         """The same anchors on a device."""
         return replace(self, vectors=self.vectors.to(device), rows=self.rows.to(device))
 
+    def followed_by(self, vectors: torch.Tensor) -> Anchors:
+        """These anchors, and others (m, dim) for the rows that follow."""
+        rows = torch.arange(len(self.vectors), len(self.vectors) + len(vectors))
+        return replace(
+            self,
+            vectors=torch.cat([self.vectors, vectors.to(self.vectors)]),
+            rows=torch.cat([self.rows, rows.to(self.rows)]),
+        )
+
 
 def anchor_loss(vectors: torch.Tensor, anchors: Anchors) -> torch.Tensor:
     """How far vectors (rows, masks, dim) lie from their anchors."""

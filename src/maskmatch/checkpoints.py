@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import torch
@@ -25,7 +25,11 @@ PARTS = ("model.safetensors", "optimizer.pt", "scheduler.pt", "trainer_state.jso
 
 
 def checkpoint_to_resume(
-    folder: Path, resume: bool, run: Mapping[str, object], weights: Mapping[str, torch.Tensor]
+    folder: Path,
+    resume: bool,
+    run: Mapping[str, object],
+    weights: Mapping[str, torch.Tensor],
+    parts: Sequence[str] = PARTS,
 ) -> str | None:
     """The newest whole checkpoint of a run, or None for a new run, whose folder is marked as its own.
 
@@ -34,6 +38,7 @@ def checkpoint_to_resume(
         resume: Whether to go on from the last checkpoint; otherwise there must be none yet.
         run: What tells this run from others: a digest of its data, and its settings.
         weights: The model's weights, to compare a checkpoint's with.
+        parts: The files of a whole checkpoint.
     """
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2] or 0), reverse=True)
     if not resume:
@@ -44,7 +49,7 @@ def checkpoint_to_resume(
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RUN_FILE).write_text(json.dumps(run, indent=2) + "\n", encoding="utf-8")
         return None
-    whole = [path for path in found if all((path / part).is_file() for part in PARTS)]
+    whole = [path for path in found if all((path / part).is_file() for part in parts)]
     if not whole:
         raise MaskMatchError(f"There is no whole checkpoint in {folder} to resume from.")
     for path in found[: found.index(whole[0])]:

@@ -2,47 +2,46 @@
 
 from __future__ import annotations
 
-import logging
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.config import TrainingConfig, check_threshold
+from maskmatch.batches import BATCH_SIZE
+from maskmatch.config import TrainingConfig
 from maskmatch.dev_data import DevData
-from maskmatch.encoder import BATCH_SIZE, find_model
+from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
-from maskmatch.evaluation import EvaluationReport, evaluate_predictions, find_metric
-from maskmatch.inputs import take_examples, take_texts
+from maskmatch.exports import is_export
+from maskmatch.inputs import take_examples
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.loading import SavedParts, load_new, load_saved, parts_to_save
+from maskmatch.predictor import Predictor
 from maskmatch.saving import is_saved, push_model, write_model
-from maskmatch.scorer import Scorer, check_count, labels_above
+from maskmatch.scorer import Scorer
 from maskmatch.targets import check_trainable, has_several, label_set_of, row_labels
 from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
     from transformers import TrainerCallback
 
     from maskmatch.config import MatcherConfig, TrainingSummary
     from maskmatch.data import Examples
     from maskmatch.encoder import Encoder
-    from maskmatch.evaluation import Metric
+    from maskmatch.evaluation import EvaluationReport, Metric
     from maskmatch.methods import Method
     from maskmatch.mlm_head import Head
+    from maskmatch.model import MatchingModel
+    from maskmatch.prediction import Prediction
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.saving import SavedModel
-    from maskmatch.similarity import SimilarityConfig, SimilarityKind
+    from maskmatch.search import SearchKind
+    from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
 
-logger = logging.getLogger("maskmatch")
 
-
-class MaskMatcher:
+class MaskMatcher(Predictor):
     """Classifies texts by the names of labels. Make one with :meth:`from_pretrained`.
 
     Attributes:
@@ -56,11 +55,8 @@ class MaskMatcher:
     def __init__(
         self, encoder: Encoder, config: MatcherConfig, labels: LabelSet | None = None, head: Head | None = None
     ) -> None:
-        self.labels = labels
+        super().__init__(labels)
         self.training_: TrainingSummary | None = None
-        self.report_: EvaluationReport | None = None
-        self.predicted_: list[Any] | None = None
-        self.cut_ = 0
         self._scorer = Scorer(encoder, config, head)
         self._figures: Mapping[str, Any] | None = None  # of the last evaluation, while they hold
         self._source: str | None = None  # where it was loaded from or saved to
@@ -79,6 +75,7 @@ class MaskMatcher:
         max_length: int | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
+        search: SearchKind | None = None,
         device: str | None = None,
     ) -> MaskMatcher:
         """Load a classifier: a saved one, or a new one on a pretrained encoder.
@@ -97,11 +94,16 @@ class MaskMatcher:
             multi_label: Whether a text may have several labels. None: as the training data shows.
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
                 the saved classifier has; ``fit`` tunes it if it is given dev data.
+            search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those
+                that an index proposes (it needs the extra ``index``), "auto" takes the index beyond 100,000 label
+                texts, if it can. None: "auto", or what the saved classifier has.
             device: Where to compute; None: on a GPU if there is one.
         """
         if model is not None:
             recover(Path(model).expanduser())
         folder, source = find_model(model)
+        if is_export(folder):
+            raise MaskMatchError(f"{source} is an export; load it with ExportedMatcher.from_pretrained.")
         options = {
             "task": task,
             "prompt": prompt,
@@ -110,6 +112,7 @@ class MaskMatcher:
             "similarity": similarity,
             "multi_label": multi_label,
             "threshold": threshold,
+            "search": search,
         }
         if is_saved(folder):
             saved = load_saved(folder, source, device)
@@ -190,8 +193,8 @@ class MaskMatcher:
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
-        data = self._scorer.training_data(examples.texts, rows, labels, config.hold)
-        self._report_cut(data.texts)
+        data = self._scorer.training_data(examples.texts, rows, labels, config.hold, config.label_encoding)
+        self.cut_ = self._tell_cut(data.texts)
         evaluate = None if dev is None else DevData(dev, self._scorer, labels)
         if evaluate is not None:
             self._tell_cut(evaluate.prompts)
@@ -221,37 +224,6 @@ class MaskMatcher:
 
     # -- prediction ------------------------------------------------------------------------------------------
 
-    def predict(self, texts: Any, *, threshold: float | None = None, batch_size: int = BATCH_SIZE) -> list[Any]:
-        """The best label of each text, as the user gave it; with several labels a text, a list of them.
-
-        Args:
-            texts: Strings or dicts of fields, in a list, an array, a data frame, …
-            threshold: With several labels a text: from which probability on a label applies, instead of the
-                classifier's own threshold.
-            batch_size: Texts a batch; it does not change the result.
-        """
-        if threshold is not None:
-            self._check_several()
-            check_threshold(threshold)
-        prompts, labels = self._read(texts), self._ready_labels()
-        if not self.config.multi_label:
-            return [pairs[0][0] for pairs in self._scorer.best(prompts, labels, 1, batch_size)]
-        least = self.config.threshold if threshold is None else threshold
-        found: list[Any] = [None] * len(prompts)
-        for rows, probabilities in self._scorer.probabilities(prompts, labels, batch_size):
-            for row, chosen in zip(rows, labels_above(probabilities, labels, least), strict=True):
-                found[row] = chosen
-        return found
-
-    def predict_proba(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
-        """The probability of each label: (n, K), columns in the order of ``labels``."""
-        return self._scorer.probability_matrix(self._read(texts), self._ready_labels(), batch_size)
-
-    def top_k(self, texts: Any, k: int = 5, *, batch_size: int = BATCH_SIZE) -> list[list[tuple[Hashable, float]]]:
-        """The k best labels of each text with their probabilities, best first."""
-        check_count(k, "k")
-        return self._scorer.best(self._read(texts), self._ready_labels(), k, batch_size)
-
     def evaluate(
         self,
         texts: Any,
@@ -270,56 +242,30 @@ class MaskMatcher:
             data: What the report and the model card should call these texts, such as "banking77, test".
             batch_size: Texts a batch; it does not change the result.
         """
-        metric = None if metric is None else find_metric(metric)  # before the work, not after it
-        examples = take_examples(texts, labels, self.config.prompt.fields)
-        assert examples.labels is not None
-        multi_label = self.config.multi_label
-        if has_several(examples.labels) and not multi_label:
-            raise MaskMatchError("These rows have several labels each, but the classifier gives one a text.")
-        truth = row_labels(examples, self.labels, multi_label)
-        started = time.perf_counter()
-        found = self._scorer.judge(self._read(examples.texts), self._ready_labels(), batch_size)
-        self.report_ = evaluate_predictions(
-            examples.texts,
-            truth,
-            found.predicted,
-            labels=list(self._known_labels()),
-            confidence=found.confidence,
-            probabilities=found.probabilities,
-            multi_label=multi_label,
-            threshold=self.config.threshold if multi_label else None,
-            cut=self.cut_,
-            seconds=time.perf_counter() - started,
-            model=f"{self._source or self.encoder.source} ({self.config.method.name})",
-            data=data,
-            names=self._known_labels().readings,
-            metric=metric,
-            usual_metric=self.config.task.metric,
-            notes=self._scorer.notes,
-        )
-        self.predicted_ = found.predicted
-        self._figures = self.report_.headline()
-        return self.report_
+        report = super().evaluate(texts, labels, metric=metric, data=data, batch_size=batch_size)
+        self._figures = report.headline()
+        return report
 
-    def _read(self, texts: Any) -> TokenizedPrompts:
-        """Texts to classify, tokenised, with a word about those that had to be shortened."""
-        prompts = self._scorer.tokenize(take_texts(texts, self.config.prompt.fields))
-        self._report_cut(prompts)
-        return prompts
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self._source or self.encoder.source
 
-    def _report_cut(self, prompts: TokenizedPrompts) -> None:
-        self.cut_ = self._tell_cut(prompts)
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of figures should know about how they came to be, in sentences."""
+        return self._scorer.notes
 
-    def _tell_cut(self, prompts: TokenizedPrompts) -> int:
-        cut = int(prompts.cut.sum())
-        if cut:
-            logger.warning(
-                "%d of %d texts were longer than %d tokens and were shortened.",
-                cut,
-                len(prompts),
-                self.config.max_length,
-            )
-        return cut
+    def model(self) -> MatchingModel:
+        """The model that computes the vectors of texts."""
+        return self._scorer.model(self._ready_labels())
+
+    def prediction(self) -> Prediction:
+        """The prediction path with everything as it is now."""
+        return self._scorer.prediction(self._ready_labels())
+
+    def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
+        return self._scorer.tokenize(texts)
 
     # -- labels ----------------------------------------------------------------------------------------------
 
@@ -350,13 +296,6 @@ class MaskMatcher:
         method = self.config.method
         if not method.reads_labels:
             raise MaskMatchError(f"The method {method.name} learns a vector per label, so {otherwise}.")
-
-    def _check_several(self) -> None:
-        if not self.config.multi_label:
-            raise MaskMatchError(
-                "A threshold goes with several labels a text, and this classifier gives one; make it a multi-label one "
-                "or leave the threshold out."
-            )
 
     def _set_labels(self, labels: LabelSet) -> None:
         self.labels = labels

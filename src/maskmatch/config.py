@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
-from maskmatch.similarity import SimilarityConfig, SimilarityKind
+from maskmatch.search import SearchKind
+from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+LabelEncoding = Literal["auto", "full", "sampled"]
 
 LEAST_STEPS = 100
 LEAST_EPOCHS = 3
@@ -41,9 +44,15 @@ class MatcherConfig:
     multi_label: bool = False
     threshold: float = 0.5
     """From which probability on a label applies, where a text may have several."""
+    search: SearchKind = "auto"
+    """How the best labels of a text are found."""
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
+        if self.search not in get_args(SearchKind):
+            raise MaskMatchError(
+                f"There is no search {self.search!r}; choose one of {', '.join(get_args(SearchKind))}."
+            )
 
     @classmethod
     def make(
@@ -57,6 +66,7 @@ class MatcherConfig:
         similarity: SimilarityKind | SimilarityConfig | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
+        search: SearchKind | None = None,
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
@@ -77,6 +87,7 @@ class MatcherConfig:
             max_length=max_length,
             multi_label=bool(multi_label),
             threshold=0.5 if threshold is None else threshold,
+            search="auto" if search is None else search,
         )
 
     def changed(self, **changes: Any) -> MatcherConfig:
@@ -90,6 +101,7 @@ class MatcherConfig:
             "max_length": self.max_length,
             "multi_label": self.multi_label,
             "threshold": self.threshold,
+            "search": self.search,
         }
         if task == self.task and method == self.method:
             kept |= {"prompt": self.prompt.template, "label_prompt": self.label_prompt.template}
@@ -108,6 +120,7 @@ class MatcherConfig:
             "max_length": self.max_length,
             "multi_label": self.multi_label,
             "threshold": self.threshold,
+            "search": self.search,
         }
 
     @classmethod
@@ -124,6 +137,7 @@ class MatcherConfig:
             max_length=data["max_length"],
             multi_label=data["multi_label"],
             threshold=data["threshold"],
+            search=data.get("search"),  # folders from before it was a choice have none
         )
 
 
@@ -140,6 +154,9 @@ class TrainingConfig:
         hold: How much the vectors of texts and labels are held where the encoder put them before training (one minus
             their cosine is added to the loss, so many times). It keeps what the encoder knows, which few examples
             would overwrite. 0: not at all.
+        label_encoding: ``"full"``: every step reads all labels; ``"sampled"``: it reads those that matter to its texts
+            and takes the vectors of the others from the last time they were read, so that its time does not grow with
+            the number of labels; ``"auto"``: the first up to 256 label texts, the second beyond.
         seed: Same seed, same result.
         patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
             early. In both cases the weights that did best on dev are kept.
@@ -155,6 +172,7 @@ class TrainingConfig:
     batch_size: int = 32
     weight_decay: float = 0.01
     hold: float = 0.0
+    label_encoding: LabelEncoding = "auto"
     seed: int = 0
     patience: int | None = None
     checkpoints: str | Path | None = None
@@ -182,6 +200,9 @@ class TrainingConfig:
                 raise MaskMatchError(f"{name} is {value!r}; it has to be a {number} {bound}.")
             if hasattr(value, "item"):  # a number of numpy, which can neither seed nor be saved as JSON
                 object.__setattr__(self, name, value.item())
+        if self.label_encoding not in get_args(LabelEncoding):
+            choices = ", ".join(get_args(LabelEncoding))
+            raise MaskMatchError(f"label_encoding is {self.label_encoding!r}; choose one of {choices}.")
         if self.seed >= 2**32:
             raise MaskMatchError(f"seed is {self.seed}; it has to be below 2**32.")
         if self.resume and self.checkpoints is None:

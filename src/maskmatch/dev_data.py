@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from maskmatch.data import is_table
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold, measure, multi_label_accuracy, multi_label_micro_f1
 from maskmatch.inputs import take_examples
-from maskmatch.scorer import labels_above
+from maskmatch.prediction import labels_above
 from maskmatch.targets import labels_in, row_labels, target_array
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ class DevData:
         self._scorer.forget_labels()
         if self._scorer.config.multi_label:
             return self._threshold_figures()
-        predicted = [(pairs[0][0],) for pairs in self._scorer.best(self.prompts, self._labels, 1)]
+        predicted = [(pairs[0][0],) for pairs in self._scorer.prediction(self._labels).best(self.prompts, 1)]
         truth = [(row,) for row in self._rows]
         measured = measure(truth, predicted, self._labels.readings, usual=self._scorer.config.task.metric)
         figures = {measured.metric.name: measured.score, "accuracy": multi_label_accuracy(truth, predicted)}
@@ -62,7 +60,7 @@ class DevData:
 
     def _threshold_figures(self) -> dict[str, float]:
         """The threshold that serves the rows best, and the micro-F1 that it gives."""
-        matrix = self._scorer.probability_matrix(self.prompts, self._labels)
+        matrix = self._scorer.prediction(self._labels).probability_matrix(self.prompts)
         threshold = best_threshold(target_array(self._rows, self._labels, multi_label=True), matrix)
-        micro = multi_label_micro_f1(self._rows, labels_above(torch.from_numpy(matrix), self._labels, threshold))
+        micro = multi_label_micro_f1(self._rows, labels_above(matrix, self._labels, threshold))
         return {"score": micro, "micro_f1": micro, "threshold": threshold}

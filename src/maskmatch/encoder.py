@@ -1,4 +1,4 @@
-"""The pretrained encoder: loading it, and feeding it batches of like length. All batching lives here."""
+"""The pretrained encoder: loading it, and feeding it batches of like length."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import torch
 from tqdm.auto import tqdm
 
 from maskmatch.adapter import Adapter, is_adapter
+from maskmatch.batches import BATCH_SIZE, PaddedBatch, cheapest_groups, length_groups
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
@@ -35,13 +36,6 @@ DEFAULT_ADAPTER = Path(__file__).parent / "default_adapter"
 DEFAULT_MAX_LENGTH = 256
 HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 """What is fetched of a hub model: never pickled weights, never code."""
-
-BATCH_SIZE = 64
-LENGTH_RATIO = 1.3
-"""How much longer the longest sequence of a batch may be than its shortest: little padding, in few batches."""
-
-GROUP_COST = 150
-"""What one more batch costs a training step, in tokens: every batch has its own gradient of every weight."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +186,12 @@ class TokenBatch:
         if len(rows) != 1 or self.input_ids.shape != self.attention_mask.shape:
             raise ValueError("The tensors of a token batch have to agree in their rows and length.")
 
+    @classmethod
+    def of(cls, batch: PaddedBatch) -> TokenBatch:
+        """A padded batch as tensors."""
+        arrays = (batch.input_ids, batch.attention_mask, batch.mask_positions, batch.rows)
+        return cls(*map(torch.from_numpy, arrays))
+
     def to(self, device: torch.device, non_blocking: bool = False) -> TokenBatch:
         """The same batch on a device."""
         tensors = (self.input_ids, self.attention_mask, self.mask_positions, self.rows)
@@ -208,63 +208,14 @@ class TokenBatch:
         )
 
 
-def length_groups(
-    lengths: Sequence[int] | NDArray[np.int64], max_rows: int | None = None, ratio: float = LENGTH_RATIO
-) -> list[NDArray[np.int64]]:
-    """Row numbers in groups of like length, shortest first.
-
-    >>> [group.tolist() for group in length_groups([9, 3, 10, 3], max_rows=2)]
-    [[1, 3], [0, 2]]
-    """
-    lengths = np.asarray(lengths)
-    order = np.argsort(lengths, kind="stable")
-    groups: list[NDArray[np.int64]] = []
-    start = 0
-    for place in range(1, len(order) + 1):
-        full = max_rows is not None and place - start == max_rows
-        if place == len(order) or full or lengths[order[place]] > ratio * lengths[order[start]]:
-            groups.append(order[start:place])
-            start = place
-    return groups
-
-
-def cheapest_groups(lengths: NDArray[np.int64], group_cost: int = GROUP_COST) -> list[NDArray[np.int64]]:
-    """Row numbers in groups of like length, shortest first, such that padding and the groups themselves cost least.
-
-    >>> [group.tolist() for group in cheapest_groups(np.array([9, 3, 10, 3]), group_cost=5)]
-    [[1, 3], [0, 2]]
-    """
-    order = np.argsort(lengths, kind="stable")
-    ascending = lengths[order]
-    cost = np.zeros(len(order) + 1)  # of the shortest so many rows, in their best groups
-    start = np.zeros(len(order) + 1, dtype=np.int64)  # where the last of these groups begins
-    for stop in range(1, len(order) + 1):
-        tokens = (stop - np.arange(stop)) * ascending[stop - 1]
-        start[stop] = np.argmin(cost[:stop] + tokens)
-        cost[stop] = cost[start[stop]] + tokens[start[stop]] + group_cost
-    groups: list[NDArray[np.int64]] = []
-    stop = len(order)
-    while stop:
-        groups.append(order[start[stop] : stop])
-        stop = int(start[stop])
-    return groups[::-1]
-
-
 def pad(prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> TokenBatch:
     """Some of the prompts as one padded batch."""
-    length = int(prompts.lengths[rows].max())
-    input_ids = np.full((len(rows), length), pad_id, dtype=np.int64)
-    attention_mask = np.zeros((len(rows), length), dtype=np.int64)
-    for place, row in enumerate(rows):
-        ids = prompts.input_ids[row]
-        input_ids[place, : len(ids)] = ids
-        attention_mask[place, : len(ids)] = 1
-    return TokenBatch(
-        torch.from_numpy(input_ids),
-        torch.from_numpy(attention_mask),
-        torch.from_numpy(prompts.mask_positions[rows]),
-        torch.from_numpy(rows),
-    )
+    return TokenBatch.of(PaddedBatch.of(prompts, rows, pad_id))
+
+
+def length_batches(prompts: TokenizedPrompts, pad_id: int) -> list[TokenBatch]:
+    """Prompts as padded batches of like length; within a batch rows ascend."""
+    return [pad(prompts, np.sort(group), pad_id) for group in cheapest_groups(prompts.lengths)]
 
 
 def encode_prompts(

@@ -46,6 +46,12 @@ class LabelLayout:
             return flat[:, None]
         return flat[self.table.to(flat.device)]
 
+    def arrange_scores(self, flat: torch.Tensor) -> torch.Tensor:
+        """Scores of flat texts (n, F) as (n, K, phrases)."""
+        if self.table.shape[1] == 1:
+            return flat[:, :, None]
+        return flat[:, self.table.to(flat.device)]
+
 
 class LabelVectorStore:
     """Keeps the vectors of label texts for one state of the weights and one way of reading them.

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.readout import Readout
-from maskmatch.similarity import SimilarityConfig
+from maskmatch.similarity_config import SimilarityConfig
 
 LabelSource = Literal["prompt", "matrix", "verbalizer"]
 

@@ -19,16 +19,19 @@ from torch.nn.utils import parametrize
 from maskmatch.anchors import Anchors, anchor_loss
 from maskmatch.encoder import TokenBatch, hidden_states, hidden_states_of_all
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
+from maskmatch.last_layer import LastLayer
 from maskmatch.mlm_head import HeadConfig, Transform
 from maskmatch.readout import read_out
-from maskmatch.similarity import Similarity, SimilarityConfig
+from maskmatch.similarity import Similarity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from transformers import PreTrainedModel
 
+    from maskmatch.label_memory import LabelMemory
     from maskmatch.methods import Method
+    from maskmatch.similarity_config import SimilarityConfig
 
 
 class MatchingModel(nn.Module):
@@ -57,15 +60,32 @@ class MatchingModel(nn.Module):
         self.encoder = encoder
         self.method = method
         self.multi_label = multi_label
+        self._last_layer: LastLayer | None = None
+        self._looked_for_shortcut = False
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
         words = self._word_embeddings()
         self.transform = Transform(dimension, words, head or HeadConfig()) if method.transform else None
 
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self._word_embeddings().weight.device
+
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
-        return self._read_inputs(batch, hidden_states(self.encoder, batch))
+        readout = self.method.input_readout
+        if self.training or torch.is_grad_enabled() or self._last_layer is None or readout not in ("mask", "cls"):
+            return self._read_inputs(batch, hidden_states(self.encoder, batch))
+        places = batch.mask_positions if readout == "mask" else torch.zeros_like(batch.input_ids[:, :1])
+        vectors = self._last_layer.states_at(batch, places)
+        return vectors if self.transform is None else self.transform(vectors)
+
+    def prepare_to_predict(self) -> None:
+        """Find the shortcut by which prediction computes less than training."""
+        if not self._looked_for_shortcut:
+            self._last_layer, self._looked_for_shortcut = LastLayer.of(self.encoder), True
 
     def label_prompt_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of label texts that the encoder reads: (F, masks, dim)."""
@@ -94,12 +114,14 @@ class MatchingModel(nn.Module):
         layout: LabelLayout | None = None,
         words: Sequence[Sequence[int]] = (),
         anchors: Anchors | None = None,
+        memory: LabelMemory | None = None,
     ) -> dict[str, torch.Tensor]:
         """The loss of a batch: of its texts over all labels, of its distance from anchors, or of both.
 
         Texts and label prompts come pooled in groups of like length, so that one encoder reads both with
         little padding: row numbers below ``texts`` are texts, those from there on are label texts; within a
-        group they ascend.
+        group they ascend. Where label vectors are kept, the groups hold texts alone, and the label texts to read
+        afresh are chosen by the vectors of these texts.
 
         Args:
             groups: Token batches over texts and label texts
@@ -108,27 +130,55 @@ class MatchingModel(nn.Module):
             layout: Which label texts belong to which label
             words: The token ids of each label text, where labels are words in the embedding table
             anchors: Vectors that those of some rows are pulled to
+            memory: The last known vectors of all label texts, if a step does not read all of them
         """
         inputs, flat = self._encode_pooled(groups, texts)  # (texts, masks, dim), (F, masks, dim)
         losses, scores = [], inputs.new_empty(0)
+        if targets is not None and layout is not None:
+            if memory is None:
+                scores = self._scores(inputs, flat, layout, words)  # (texts, K)
+            else:
+                read, flat, scores = self._fresh_scores(inputs, targets, layout, memory)  # (m,), (m, masks, dim), …
+                if anchors is not None and memory.held is not None:
+                    anchors = anchors.followed_by(memory.held[read])
+            losses.append(self._matching_loss(scores, targets))
         if anchors is not None:
             rows = inputs if flat is None else torch.cat([inputs, flat])  # (rows, masks, dim)
             losses.append(anchor_loss(rows, anchors.to(rows.device)))
-        if targets is not None and layout is not None:
-            scores = self._scores(inputs, flat, layout, words)  # (texts, K)
-            losses.append(self._matching_loss(scores, targets))
         return {"loss": torch.stack(losses).sum(), "scores": scores}
 
     def _scores(
         self, inputs: torch.Tensor, flat: torch.Tensor | None, layout: LabelLayout, words: Sequence[Sequence[int]]
     ) -> torch.Tensor:
+        """The scores of texts with labels that were all read in this step, (texts, K)."""
+        present = layout.present.to(inputs.device)
         if self.matrix is not None:
-            labels = self.matrix()
-        else:
-            flat = self.word_vectors(words) if flat is None else flat
-            labels = layout.arrange(flat)  # (K, phrases, masks, dim)
-        scores: torch.Tensor = self.similarity(inputs, labels, layout.present.to(inputs.device))
-        return scores
+            scores: torch.Tensor = self.similarity(inputs, self.matrix(), present)
+            return scores
+        flat = self.word_vectors(words) if flat is None else flat
+        compared = self.similarity.compare(self.similarity.prepare(inputs), self.similarity.prepare(flat))  # (texts, F)
+        return self.similarity.join(layout.arrange_scores(compared), present)
+
+    def _fresh_scores(
+        self, inputs: torch.Tensor, targets: torch.Tensor, layout: LabelLayout, memory: LabelMemory
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The numbers (m,) and vectors (m, masks, dim) of the label texts to read afresh, and all scores (texts, K)."""
+        similarity, present = self.similarity, layout.present.to(inputs.device)
+        prepared = similarity.prepare(inputs)  # (texts, dim)
+        compared = similarity.compare(prepared, memory.vectors)  # (texts, F), with a gradient for the texts alone
+        with torch.no_grad():
+            scores = similarity.join(layout.arrange_scores(compared), present)  # (texts, K)
+            # A label's probability is also how strongly a text pulls at it.
+            weights = (scores.sigmoid() if self.multi_label else scores.softmax(dim=1)).sum(dim=0)
+            fresh, again = memory.choose(weights, _own_labels(targets, len(weights)))
+            again_vectors = similarity.prepare(self._read_label_batches(memory.batches(again))) if len(again) else None
+        vectors = self._read_label_batches(memory.batches(fresh))  # (m, masks, dim)
+        fresh_vectors = similarity.prepare(vectors)  # (m, dim)
+        compared = compared.index_copy(1, fresh.to(inputs.device), similarity.compare(prepared, fresh_vectors))
+        memory.keep(fresh, fresh_vectors)
+        if again_vectors is not None:
+            memory.keep(again, again_vectors)
+        return fresh, vectors, similarity.join(layout.arrange_scores(compared), present)
 
     def _matching_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.multi_label:
@@ -152,6 +202,12 @@ class MatchingModel(nn.Module):
         ordered_inputs = torch.cat(inputs)[torch.cat(input_rows).argsort()]
         return ordered_inputs, torch.cat(labels)[torch.cat(label_rows).argsort()] if labels else None
 
+    def _read_label_batches(self, batches: Sequence[TokenBatch]) -> torch.Tensor:
+        """The vectors of label texts that come in batches, in the order of their row numbers: (m, masks, dim)."""
+        with parametrize.cached():
+            vectors = [self.label_prompt_vectors(batch) for batch in batches]
+        return torch.cat(vectors)[torch.cat([batch.rows for batch in batches]).argsort()]
+
     def _read_inputs(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
         vectors = read_out(self.method.input_readout, states, batch.attention_mask, batch.mask_positions)
         return vectors if self.transform is None else self.transform(vectors)
@@ -161,3 +217,10 @@ class MatchingModel(nn.Module):
 
     def _word_embeddings(self) -> nn.Embedding:
         return cast("nn.Embedding", self.encoder.get_input_embeddings())
+
+
+def _own_labels(targets: torch.Tensor, labels: int) -> torch.Tensor:
+    """Which labels are those of some text: positions (n,), or 0 and 1 in (n, K) → (K,)."""
+    if targets.dim() == 2:
+        return targets.bool().any(dim=0)
+    return torch.zeros(labels, dtype=torch.bool, device=targets.device).index_fill(0, targets, True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 Readout = Literal["mask", "cls", "mean", "max"]
 
@@ -23,8 +24,7 @@ def read_out(kind: Readout, states: torch.Tensor, attention_mask: torch.Tensor, 
         (n, masks, dim); one "mask" for the read-outs that need none.
     """
     if kind == "mask":
-        rows = torch.arange(len(states), device=states.device)[:, None]  # (n, 1)
-        return states[rows, masks]  # (n, masks, dim)
+        return states.gather(1, masks[..., None].expand(-1, -1, states.shape[-1]))  # (n, masks, dim)
     if kind == "cls":
         return states[:, :1]  # (n, 1, dim)
     inside = attention_mask[..., None].bool()  # (n, length, 1)

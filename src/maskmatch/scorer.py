@@ -1,31 +1,34 @@
-"""The one prediction path: from texts and labels to probabilities, with label vectors that are computed once."""
+"""The torch side of a classifier: from weights, texts and labels to label vectors, training data and prediction."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.nn.functional import normalize
-from tqdm.auto import tqdm
 
-from maskmatch.encoder import BATCH_SIZE, Encoder, encode_prompts, length_groups, pad
+from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
+from maskmatch.kept_labels import KeptLabels
+from maskmatch.label_memory import LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
-from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, field_texts
+from maskmatch.prediction import Prediction, tokenize_texts
+from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from maskmatch.config import MatcherConfig
+    from maskmatch.batches import PaddedBatch
+    from maskmatch.config import LabelEncoding, MatcherConfig
     from maskmatch.labels import LabelSet
     from maskmatch.training import TrainingData
 
@@ -34,13 +37,19 @@ ROWS_FOR_OFFSET = 256
 """How many training rows tell from which similarity on a label applies."""
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The predicted label of each text with how sure it is; or lists of labels, with the probabilities of all."""
+class TorchRuntime:
+    """Computes input vectors with the model itself."""
 
-    predicted: list[Any]
-    confidence: NDArray[np.float64] | None = None  # (n,)
-    probabilities: NDArray[np.float32] | None = None  # (n, K)
+    def __init__(self, model: MatchingModel) -> None:
+        self._model = model
+        model.prepare_to_predict()
+
+    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
+        """The vectors of texts: (rows, masks, dim)."""
+        with _evaluating(self._model), torch.inference_mode():
+            vectors = self._model.input_vectors(TokenBatch.of(batch).to(self._model.device))
+        found: NDArray[np.float32] = vectors.float().cpu().numpy()
+        return found
 
 
 class Scorer:
@@ -59,6 +68,7 @@ class Scorer:
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._store = LabelVectorStore()
         self._model: MatchingModel | None = None
+        self._prediction: tuple[LabelSet, int, Prediction] | None = None  # with the labels and weights it is of
 
     def model(self, labels: LabelSet) -> MatchingModel:
         """The model, made when it is first needed: a label matrix has to know the number of labels."""
@@ -111,10 +121,12 @@ class Scorer:
     def forget_labels(self) -> None:
         """Drop the label vectors: the weights have changed."""
         self._store = LabelVectorStore()
+        self._prediction = None
 
     def forget_model(self) -> None:
         """Drop what was drawn at random for a method that has not been trained yet."""
         self._model = None
+        self._prediction = None
 
     def select_labels(self, rows: Sequence[int]) -> None:
         """Keep only some labels, where the method has learned a vector for each."""
@@ -125,8 +137,7 @@ class Scorer:
 
     def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
         """Texts in their input prompt."""
-        fields = self.config.prompt.fields
-        return self._tokenizer(self.config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)])
+        return tokenize_texts(self._tokenizer, self.config, texts)
 
     def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
         prompts = self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
@@ -135,7 +146,12 @@ class Scorer:
         return prompts
 
     def training_data(
-        self, texts: Sequence[Any], rows: Sequence[Any], labels: LabelSet, hold: float = 0.0
+        self,
+        texts: Sequence[Any],
+        rows: Sequence[Any],
+        labels: LabelSet,
+        hold: float = 0.0,
+        label_encoding: LabelEncoding = "full",
     ) -> TrainingData:
         """Texts with their labels, tokenised once for all of a training run.
 
@@ -144,22 +160,32 @@ class Scorer:
             rows: The labels of each.
             labels: All labels.
             hold: How much vectors are to be held where they are now.
+            label_encoding: Whether a step reads all labels.
         """
         from maskmatch.training import TrainingData
 
         layout = self.layout(labels)
         source = self.config.method.label_source
         prompts = self.tokenize(texts)
+        label_prompts = self._label_prompts(layout.texts) if source == "prompt" else None
         holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
+        held = self._vectors_now(prompts, labels) if holds else None
+        memory = None
+        if label_prompts is not None and samples_labels(label_encoding, len(layout.texts)):
+            model = self.model(labels)
+            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout))  # (F, dim)
+            held_labels = None if held is None else held[len(prompts) :]
+            memory = LabelMemory(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
         return TrainingData(
             texts=prompts,
             targets=target_array(rows, labels, self.config.multi_label),
             layout=layout,
-            label_prompts=self._label_prompts(layout.texts) if source == "prompt" else None,
+            label_prompts=label_prompts,
             label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
             pad_id=self.encoder.pad_id,
-            held=self._vectors_now(prompts, labels) if holds else None,
+            held=held,
             hold=hold if holds else 0.0,
+            memory=memory,
         )
 
     def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
@@ -179,70 +205,31 @@ class Scorer:
         """
         some = np.unique(np.linspace(0, len(data.texts) - 1, ROWS_FOR_OFFSET, dtype=np.int64))
         targets = np.asarray(data.targets[some])
-        scores = np.zeros(targets.shape)
-        for rows, found in self._scores(data.texts.select(some), labels):
-            scores[rows] = found.double().cpu().numpy()
+        scores = self.prediction(labels).scores(data.texts.select(some)).astype(np.float64)
         if targets.any():
             self.model(labels).similarity.move_offset(_best_cut(targets, scores))
 
-    # -- scores ----------------------------------------------------------------------------------------------
+    # -- prediction ------------------------------------------------------------------------------------------
 
-    def probabilities(
-        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
-    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """Row numbers and their probabilities (rows, K), in batches of like length."""
-        similarity = self.model(labels).similarity
-        for rows, scores in self._scores(prompts, labels, batch_size):
-            with torch.inference_mode():
-                found = similarity.applies(scores) if self.config.multi_label else scores.softmax(dim=1)
-            yield rows, found.float().cpu()
-
-    def _scores(
-        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
-    ) -> Iterator[tuple[NDArray[np.int64], torch.Tensor]]:
-        """Row numbers and their scores (rows, K), in batches of like length."""
-        check_count(batch_size, "batch_size")
+    def prediction(self, labels: LabelSet) -> Prediction:
+        """The prediction path with the weights and labels as they are now; it is kept while these hold."""
         model = self.model(labels)
-        was_training = model.training
-        model.eval()
-        vectors, present = self.label_vectors(labels)
-        with tqdm(total=len(prompts), desc="classifying", unit="text", delay=2, leave=False) as bar:
-            for rows in length_groups(prompts.lengths, batch_size):
-                with torch.inference_mode():
-                    batch = pad(prompts, rows, self.encoder.pad_id).to(self.encoder.model.device)
-                    scores = model.similarity(model.input_vectors(batch), vectors, present)
-                yield rows, scores
-                bar.update(len(rows))
-        model.train(was_training)
+        weights = self._weights_version(model)
+        if self._prediction is None or self._prediction[0] is not labels or self._prediction[1] != weights:
+            self._prediction = labels, weights, self._new_prediction(model, labels)
+        return self._prediction[2]
 
-    def probability_matrix(
-        self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE
-    ) -> NDArray[np.float32]:
-        """All probabilities at once: (n, K)."""
-        matrix = np.zeros((len(prompts), len(labels)), dtype=np.float32)
-        for rows, found in self.probabilities(prompts, labels, batch_size):
-            matrix[rows] = found.numpy()
-        return matrix
-
-    def best(
-        self, prompts: TokenizedPrompts, labels: LabelSet, k: int, batch_size: int = BATCH_SIZE
-    ) -> list[list[tuple[Hashable, float]]]:
-        """The k best labels of each text with their probabilities, best first."""
-        found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        for rows, probabilities in self.probabilities(prompts, labels, batch_size):
-            best = probabilities.topk(min(k, len(labels)), dim=1)
-            for row, values, places in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
-                found[row] = [(labels[place], value) for place, value in zip(places, values, strict=True)]
-        return found
-
-    def judge(self, prompts: TokenizedPrompts, labels: LabelSet, batch_size: int = BATCH_SIZE) -> Judgement:
-        """What is predicted for each text, and how sure that is."""
-        if not self.config.multi_label:
-            best = [pairs[0] for pairs in self.best(prompts, labels, 1, batch_size)]
-            return Judgement([id_ for id_, _ in best], confidence=np.array([value for _, value in best]))
-        matrix = self.probability_matrix(prompts, labels, batch_size)
-        chosen = labels_above(torch.from_numpy(matrix), labels, self.config.threshold)
-        return Judgement(list(chosen), probabilities=matrix)
+    def _new_prediction(self, model: MatchingModel, labels: LabelSet) -> Prediction:
+        vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
+        similarity = model.similarity
+        kept = KeptLabels.of(
+            vectors,
+            present,
+            similarity.config,
+            scale=1 / similarity.temperature,
+            offset=None if similarity.offset is None else similarity.offset.item(),
+        )
+        return Prediction(self.config, self._tokenizer, labels, kept, TorchRuntime(model))
 
     def label_vectors(self, labels: LabelSet) -> tuple[torch.Tensor, torch.Tensor]:
         """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).
@@ -271,14 +258,15 @@ class Scorer:
         if self.config.method.label_source == "verbalizer":
             with torch.no_grad():
                 return model.word_vectors(self._tokenizer.words(texts))
-        return encode_prompts(
-            self._label_prompts(texts),
-            model.label_prompt_vectors,
-            pad_id=self.encoder.pad_id,
-            device=self.encoder.model.device,
-            doing="reading labels",
-            unit="label",
-        )
+        with _evaluating(model):
+            return encode_prompts(
+                self._label_prompts(texts),
+                model.label_prompt_vectors,
+                pad_id=self.encoder.pad_id,
+                device=self.encoder.model.device,
+                doing="reading labels",
+                unit="label",
+            )
 
     @property
     def label_vector_key(self) -> str:
@@ -320,11 +308,17 @@ class Scorer:
             )
 
 
-def labels_above(probabilities: torch.Tensor, labels: LabelSet, threshold: float) -> list[list[Hashable]]:
-    """Per row, the labels at or above a threshold, best first."""
-    order = probabilities.argsort(dim=1, descending=True).tolist()
-    counts = (probabilities >= threshold).sum(dim=1).tolist()
-    return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
+@contextmanager
+def _evaluating(model: MatchingModel) -> Iterator[None]:
+    """Without dropout, also when training looks at dev data."""
+    if not model.training:
+        yield
+        return
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train()
 
 
 def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
@@ -335,9 +329,3 @@ def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
     lowest = float(scores[given].min())
     highest_below = float(scores[~given].max()) if not given.all() else lowest - 1.0
     return 0.0 if highest_below < 0 <= lowest else (lowest + highest_below) / 2
-
-
-def check_count(value: Any, name: str) -> None:
-    """Refuse a number of things that is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number of at least 1.")

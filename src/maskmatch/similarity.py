@@ -1,59 +1,21 @@
-"""How well an input vector matches a label vector."""
+"""How well an input vector matches a label vector, as training learns it; ``kept_labels.py`` computes the same."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import nn
 from torch.nn.functional import normalize
 
-from maskmatch.errors import MaskMatchError
+from maskmatch.similarity_config import (
+    FIRST_OFFSET,
+    PhraseJoin,
+    SimilarityConfig,
+    SimilarityKind,
+)
 
-SimilarityKind = Literal["dot", "cosine"]
-PhraseJoin = Literal["mean", "max", "logsumexp"]
-
-FIRST_OFFSET: dict[SimilarityKind, float] = {"cosine": 0.5, "dot": 0.0}
-"""From which similarity on a label applies, before there is anything to tell it by."""
-
-STEEPNESS = 2.0
-"""How fast a label's probability rises with its lead, where nothing has been learned yet."""
-
-
-@dataclass(frozen=True)
-class SimilarityConfig:
-    """The similarity of two vectors, turned into a score.
-
-    Args:
-        kind: ``"dot"``: the raw dot product, as in the paper; ``"cosine"``: the cosine of their angle.
-        temperature: What the similarity is divided by before the softmax.
-        learn_temperature: Whether training adjusts the temperature.
-        phrases: How the scores of a label's several phrases become one.
-    """
-
-    kind: SimilarityKind = "cosine"
-    temperature: float = 0.05
-    learn_temperature: bool = False
-    phrases: PhraseJoin = "mean"
-
-    def __post_init__(self) -> None:
-        for name, value, choices in (
-            ("similarity", self.kind, ("dot", "cosine")),
-            ("join of phrases", self.phrases, ("mean", "max", "logsumexp")),
-        ):
-            if value not in choices:
-                raise MaskMatchError(f"There is no {name} {value!r}; choose one of {', '.join(choices)}.")
-        if not (isinstance(self.temperature, (int, float)) and 0 < self.temperature < math.inf):
-            raise MaskMatchError(f"The temperature is {self.temperature!r}; it has to be a number above 0.")
-
-    @classmethod
-    def of(cls, similarity: SimilarityKind | SimilarityConfig) -> SimilarityConfig:
-        """A config from a kind alone: a dot product is not tempered, a cosine has its usual temperature."""
-        if isinstance(similarity, SimilarityConfig):
-            return similarity
-        return cls(kind=similarity, temperature=1.0 if similarity == "dot" else 0.05)
+__all__ = ["PhraseJoin", "Similarity", "SimilarityConfig", "SimilarityKind", "join_phrases"]
 
 
 class Similarity(nn.Module):
@@ -87,17 +49,29 @@ class Similarity(nn.Module):
         Returns:
             (n, K)
         """
-        inputs, labels = inputs.mean(dim=-2), labels.mean(dim=-2)  # (n, dim), (…, K, phrases, dim)
-        if self.config.kind == "cosine":
-            inputs, labels = normalize(inputs, dim=-1), normalize(labels, dim=-1)
+        inputs, labels = self.prepare(inputs), self.prepare(labels)  # (n, dim), (…, K, phrases, dim)
         if labels.dim() == 3:
-            flat = inputs @ labels.flatten(0, 1).T  # (n, K * phrases)
-            scores = flat.view(-1, *labels.shape[:2])  # (n, K, phrases)
-        else:
-            scores = torch.einsum("nd,nkpd->nkp", inputs, labels)
-        if self.offset is not None:
-            scores = scores - self.offset
-        return join_phrases(scores * self.log_scale.exp(), present, self.config.phrases)
+            scores = self.compare(inputs, labels.flatten(0, 1))  # (n, K * phrases)
+            return self.join(scores.view(-1, *labels.shape[:2]), present)
+        return self.join(self.scale(torch.einsum("nd,nkpd->nkp", inputs, labels)), present)
+
+    def prepare(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Vectors as they are compared: (…, masks, dim) → (…, dim), of length 1 for cosines."""
+        vectors = vectors.mean(dim=-2)
+        return normalize(vectors, dim=-1) if self.config.kind == "cosine" else vectors
+
+    def compare(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The scores of prepared texts (n, dim) and label texts (F, dim): (n, F)."""
+        return self.scale(inputs @ labels.T)
+
+    def scale(self, products: torch.Tensor) -> torch.Tensor:
+        """Products of prepared vectors as scores."""
+        moved = products if self.offset is None else products - self.offset
+        return moved * self.log_scale.exp()
+
+    def join(self, scores: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        """The scores of labels from those of their phrases: (n, K, phrases) → (n, K)."""
+        return join_phrases(scores, present, self.config.phrases)
 
     @property
     def temperature(self) -> float:
@@ -114,22 +88,6 @@ class Similarity(nn.Module):
         assert self.offset is not None
         with torch.no_grad():
             self.offset.add_(score * self.temperature)
-
-    def applies(self, scores: torch.Tensor) -> torch.Tensor:
-        """How probable it is that a label applies, each by itself: (n, K) → (n, K)."""
-        return scores.sigmoid() if self.knows_offset or scores.shape[1] < 2 else standing_out(scores)
-
-
-def standing_out(scores: torch.Tensor) -> torch.Tensor:
-    """How far each label stands out among the labels of its text, as a probability: (n, K) → (n, K).
-
-    Encoders differ in how similar they find any two things, so without training no similarity tells that a label
-    applies. What does tell is the lead over the other labels, in standard deviations: it has to be larger the more
-    labels there are, as the best of many leads by chance. Each text is judged by itself, whatever its neighbours.
-    """
-    lead = scores - scores.mean(dim=1, keepdim=True)
-    spread = lead.square().mean(dim=1, keepdim=True).sqrt().clamp_min(1e-6)
-    return (STEEPNESS * (lead / spread - math.sqrt(math.log(scores.shape[1])))).sigmoid()
 
 
 def join_phrases(scores: torch.Tensor, present: torch.Tensor, join: PhraseJoin) -> torch.Tensor:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import torch
 from torch.utils.data import Dataset
 from tqdm.auto import tqdm
@@ -23,17 +22,18 @@ from transformers import (
 )
 
 from maskmatch.anchors import Anchors
-from maskmatch.checkpoints import checkpoint_to_resume, digest
+from maskmatch.checkpoints import PARTS, checkpoint_to_resume, digest
 from maskmatch.config import TrainingConfig, TrainingSummary
-from maskmatch.encoder import cheapest_groups, pad
+from maskmatch.encoder import length_batches
 from maskmatch.errors import MaskMatchError
+from maskmatch.label_memory import MEMORY_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from maskmatch.encoder import TokenBatch
+    from maskmatch.label_memory import LabelMemory
     from maskmatch.label_vectors import LabelLayout
     from maskmatch.model import MatchingModel
     from maskmatch.prompts import TokenizedPrompts
@@ -58,6 +58,8 @@ class TrainingData:
     """Vectors of length 1 that those of the texts and label texts are held at, if they are."""
     hold: float = 0.0
     """How much they are."""
+    memory: LabelMemory | None = None
+    """The last known vectors of the label texts, where a step does not read all of them."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -73,9 +75,12 @@ class TrainingData:
         return int(self.texts.cut.sum())
 
     def batch(self, rows: Sequence[int]) -> dict[str, Any]:
-        """Texts and label prompts together, in groups of like length, so that little is padded."""
+        """Texts and label prompts together, in groups of like length, so that little is padded.
+
+        Where label vectors are kept, the model chooses the label prompts when it has read the texts.
+        """
         pooled = self.texts.select(rows)
-        if self.label_prompts is not None:
+        if self.label_prompts is not None and self.memory is None:
             pooled = pooled.followed_by(self.label_prompts)
         return {
             "groups": length_batches(pooled, self.pad_id),
@@ -84,13 +89,14 @@ class TrainingData:
             "layout": self.layout,
             "words": self.label_words,
             "anchors": self._anchors(rows),
+            "memory": self.memory,
         }
 
     def _anchors(self, rows: Sequence[int]) -> Anchors | None:
-        """Where the vectors of these texts and of all labels are held."""
+        """Where the vectors of these texts and of all labels that are read are held."""
         if self.held is None:
             return None
-        labels = torch.arange(len(self.texts), len(self.held))
+        labels = torch.arange(len(self.texts), len(self.held) if self.memory is None else len(self.texts))
         vectors = self.held[torch.cat([torch.tensor(list(rows)), labels])]
         return Anchors(vectors, torch.arange(len(vectors)), weight=self.hold)
 
@@ -113,16 +119,15 @@ class BatchSource(Protocol):
     def cut(self) -> int:
         """How many texts are longer than the model reads."""
 
+    @property
+    def memory(self) -> LabelMemory | None:
+        """The last known vectors of label texts, which are part of a checkpoint."""
+
     def batch(self, rows: Sequence[int]) -> dict[str, Any]:
         """A batch of some rows."""
 
     def digest(self) -> str:
         """What tells these data from others."""
-
-
-def length_batches(prompts: TokenizedPrompts, pad_id: int) -> list[TokenBatch]:
-    """Prompts as padded batches of like length; within a batch rows ascend."""
-    return [pad(prompts, np.sort(group), pad_id) for group in cheapest_groups(np.asarray(prompts.lengths))]
 
 
 def train(
@@ -144,7 +149,12 @@ def train(
     checkpoint = None
     if config.checkpoints is not None:
         folder = Path(config.checkpoints).expanduser()
-        checkpoint = checkpoint_to_resume(folder, config.resume, _run(data, config), model.state_dict())
+        parts = PARTS if data.memory is None else (*PARTS, MEMORY_FILE)
+        checkpoint = checkpoint_to_resume(folder, config.resume, _run(data, config), model.state_dict(), parts)
+    if data.memory is not None:
+        callbacks = [*callbacks, LabelMemorySaver(data.memory)]
+        if checkpoint is not None:
+            data.memory.load(Path(checkpoint))
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
         on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
         has_dev = evaluate is not None
@@ -184,6 +194,7 @@ def train(
             "learning_rate": config.learning_rate,
             "batch_size": config.batch_size,
             "hold": config.hold,
+            "label_encoding": _label_encoding(data),
             "seed": config.seed,
         },
     )
@@ -268,6 +279,18 @@ class TrainingProgress(TrainerCallback):
             self._bar.close()
 
 
+class LabelMemorySaver(TrainerCallback):
+    """Writes the last known label vectors into each checkpoint that a run can be resumed from."""
+
+    def __init__(self, memory: LabelMemory) -> None:
+        self._memory = memory
+
+    def on_save(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        """Complete the checkpoint."""
+        if state.is_world_process_zero and not args.save_only_model:
+            self._memory.save(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+
+
 class _RowNumbers(Dataset[int]):
     """The rows of the training data by number: what they hold is tokenised already."""
 
@@ -341,5 +364,10 @@ def _run(data: BatchSource, config: TrainingConfig) -> dict[str, object]:
         "learning_rate": config.learning_rate,
         "batch_size": config.batch_size,
         "hold": config.hold,
+        "label_encoding": _label_encoding(data),
         "seed": config.seed,
     }
+
+
+def _label_encoding(data: BatchSource) -> str:
+    return "full" if data.memory is None else "sampled"

@@ -9,10 +9,10 @@ import torch
 
 from maskmatch.anchors import Anchors
 from maskmatch.checkpoints import digest
+from maskmatch.encoder import length_batches
 from maskmatch.label_vectors import LabelLayout
 from maskmatch.prompts import FieldText, Prompt, field_texts
 from maskmatch.tasks import find_task
-from maskmatch.training import length_batches
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -104,6 +104,10 @@ class AlignmentData:
     def cut(self) -> int:
         """A text that is too long is cut for teacher and pupil alike."""
         return 0
+
+    @property
+    def memory(self) -> None:
+        """Every draw reads all its labels."""
 
     def digest(self) -> str:
         """What tells these data from others."""

@@ -15,6 +15,7 @@ from maskmatch.cli.classify import classify
 from maskmatch.cli.compare import compare
 from maskmatch.cli.demo import demo
 from maskmatch.cli.evaluate import evaluate
+from maskmatch.cli.export import export
 from maskmatch.cli.groups import grouped
 from maskmatch.cli.labels import labels_app
 from maskmatch.cli.predict import predict
@@ -29,7 +30,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, classify, train, predict, evaluate, compare, align):
+for command in (demo, classify, train, predict, evaluate, export, compare, align):
     app.command()(grouped(command))
 app.add_typer(labels_app, name="labels")
 app.command()(tasks)

@@ -15,13 +15,14 @@ def classify(
     labels: Annotated[str, typer.Option(help="Label names with commas between them, or a file of labels.")],
     texts: options.Texts,
     classifier: options.Classifier,
+    search: options.Search = None,
     top_k: options.TopK = 3,
-    batch_size: options.BatchSize = 64,
+    batch_size: options.BatchSize = 32,
     reading: options.Reading,
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
     """Classify texts by label names alone, nothing trained; prints one JSON object a line."""
     from maskmatch.label_files import load_labels
 
-    matcher = classifier.load(load_labels(labels))
+    matcher = classifier.load(load_labels(labels), search=None if search is None else search.value)
     print_predictions(matcher, texts.chunks(matcher.config.prompt.fields, reading), top_k, batch_size)

@@ -12,7 +12,7 @@ from maskmatch.cli import options
 
 def evaluate(
     *,
-    folder: options.SavedFolder,
+    folder: options.PredictingFolder,
     test: options.LabelledFile,
     output: Annotated[
         Path | None,
@@ -23,17 +23,16 @@ def evaluate(
     ] = None,
     threshold: options.Threshold = None,
     device: options.Device = None,
-    batch_size: options.BatchSize = 64,
+    batch_size: options.BatchSize = 32,
     reading: options.LabelledReading,
     json: options.AsJson = False,
 ) -> None:
     """Measure a classifier: the task's metric, accuracy, F1, calibration, a table of labels, the worst confusions."""
-    from maskmatch import MaskMatcher
     from maskmatch.evaluation import find_metric
 
     if metric is not None:
         find_metric(metric)  # before anything is loaded
-    matcher = MaskMatcher.from_pretrained(options.saved_classifier(folder), threshold=threshold, device=device)
+    matcher = options.load_predictor(folder, threshold=threshold, device=device)
     rows = options.load_rows(test, matcher.config.prompt.fields, reading)
     report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)
     if output is not None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from maskmatch.classifier import MaskMatcher
     from maskmatch.data import Examples
     from maskmatch.labels import LabelsLike
+    from maskmatch.predictor import Predictor
+    from maskmatch.search import SearchKind
 
 
 class FileFormat(str, Enum):
@@ -32,8 +34,25 @@ class FileFormat(str, Enum):
     txt = "txt"
 
 
+class LabelEncodingName(str, Enum):
+    """Which labels a training step reads."""
+
+    auto = "auto"
+    full = "full"
+    sampled = "sampled"
+
+
+class SearchName(str, Enum):
+    """How the best labels are found."""
+
+    auto = "auto"
+    exact = "exact"
+    approximate = "approximate"
+
+
 READING, TRAINING = "Reading rows", "Training"
 SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
+PredictingFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")]
 LabelledFile = Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
@@ -56,6 +75,10 @@ MultiLabel = Annotated[
 Threshold = Annotated[
     float | None,
     typer.Option(help="With several labels a text: from which probability on one applies.", min=0.0, max=1.0),
+]
+Search = Annotated[
+    SearchName | None,
+    typer.Option(help="How the best labels are found; approximate, with the extra index, is for very many labels."),
 ]
 BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
@@ -212,12 +235,32 @@ def print_json(data: Any, indent: int | None = 2) -> None:
 
 def saved_classifier(folder: str) -> Path | str:
     """A folder or hub id that should hold a saved classifier."""
-    from maskmatch.saving import is_saved
-
     path = Path(folder).expanduser()
-    if not is_saved(path) and path.exists():
+    if path.exists() and not (path / "maskmatch.json").exists() and not is_export(folder):
         raise MaskMatchError(f"{folder} holds no saved classifier (maskmatch.json is missing).")
     return folder
+
+
+def is_export(folder: str) -> bool:
+    """Whether a folder holds an export; nothing is imported to tell."""
+    return (Path(folder).expanduser() / "export.json").exists()
+
+
+def load_predictor(
+    folder: str, *, threshold: float | None, device: str | None, search: SearchName | None = None
+) -> Predictor:
+    """What predicts from a folder: a saved classifier, or an export, which needs no torch."""
+    saved_classifier(folder)
+    kind: SearchKind | None = None if search is None else search.value
+    if not is_export(folder):
+        from maskmatch import MaskMatcher
+
+        return MaskMatcher.from_pretrained(folder, threshold=threshold, search=kind, device=device)
+    if device not in (None, "cpu"):
+        raise MaskMatchError(f"The device {device!r} cannot be used: an export computes on the CPU.")
+    from maskmatch import ExportedMatcher
+
+    return ExportedMatcher.from_pretrained(folder, threshold=threshold, search=kind)
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

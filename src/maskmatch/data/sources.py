@@ -111,8 +111,7 @@ def _opened(source: Source, name: str) -> Iterator[IO[Any]]:
     elif source == STANDARD_INPUT:
         if sys.stdin is None:
             raise MaskMatchError("There is no standard input to read; name a file instead of '-'.")
-        # The bytes below, where there are any: the encoding is the user's choice, not the terminal's.
-        yield getattr(sys.stdin, "buffer", sys.stdin)
+        yield _standard_input()
     else:
         if not os.fspath(source):
             raise MaskMatchError("The name of the file is empty; name a file, or '-' for standard input.")
@@ -122,6 +121,17 @@ def _opened(source: Source, name: str) -> Iterator[IO[Any]]:
             raise MaskMatchError(_reason(error, name)) from error
         with file:
             yield file
+
+
+def _standard_input() -> IO[Any]:
+    """The bytes of standard input, where there are any: the encoding is the user's choice, not the terminal's.
+
+    They come through a reader of our own: Python dies of an interpreter's end while a thread waits in its reader.
+    """
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (OSError, ValueError, AttributeError):  # no file stands behind it
+        return getattr(sys.stdin, "buffer", sys.stdin)
 
 
 def _is_text(stream: IO[Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from maskmatch.errors import MaskMatchError
 from maskmatch.prompts.fields import FieldText
 from maskmatch.prompts.long_texts import without_far_end
+from maskmatch.prompts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,18 +109,16 @@ class PromptTokenizer:
     ``[MASK]`` or ``<mask>`` never makes a mask, whatever the tokenizer.
 
     Args:
-        tokenizer: A tokenizer of transformers that is backed by the tokenizers library.
+        tokenizer: A tokenizer of transformers that is backed by the tokenizers library, or its vocabulary.
         max_length: The most tokens that a prompt may have, special tokens included.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
-        _check_tokenizer(tokenizer, max_length)
+    def __init__(self, tokenizer: PreTrainedTokenizerBase | Vocabulary, max_length: int) -> None:
         self.tokenizer = tokenizer
+        self.vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary.of(tokenizer)
+        if max_length < SHORTEST_MAX_LENGTH:
+            raise MaskMatchError(f"max_length is {max_length}; it has to be at least {SHORTEST_MAX_LENGTH} tokens.")
         self.max_length = max_length
-        self._mask_id = int(tokenizer.mask_token_id)
-        self._unknown_id = tokenizer.unk_token_id
-        self._special_ids = set(tokenizer.all_special_ids) - {self._unknown_id}
-        self._prefix, self._suffix = self._frame()
         self._compiled: dict[str, list[_Fixed | _Filled]] = {}
 
     def __call__(self, prompt: Prompt, rows: Sequence[FieldTexts]) -> TokenizedPrompts:
@@ -129,76 +129,65 @@ class PromptTokenizer:
             [segment.ids] * len(rows) if isinstance(segment, _Fixed) else self._fill(segment, rows)
             for segment in segments
         ]
+        lengths = np.array([[len(piece) for piece in column] for column in columns], dtype=np.int64)  # (segments, n)
+        cut = lengths.sum(axis=0) > self.max_length
+        for row in np.flatnonzero(cut):
+            for number, piece in enumerate(self._shorten(prompt, segments, rows[row])):
+                columns[number][row] = piece
+                lengths[number, row] = len(piece)
+        starts = np.cumsum(lengths, axis=0) - lengths  # (segments, n), where each begins in its row
         masks = [number for number, segment in enumerate(segments) if getattr(segment, "is_mask", False)]
-        input_ids: list[NDArray[np.int32]] = []
-        positions = np.zeros((len(rows), len(masks)), dtype=np.int64)
-        cut = np.zeros(len(rows), dtype=bool)
-        for number, pieces in enumerate(zip(*columns, strict=True)):
-            lengths = [len(piece) for piece in pieces]
-            if sum(lengths) > self.max_length:
-                cut[number] = True
-                pieces = self._shorten(prompt, segments, rows[number])  # noqa: PLW2901
-                lengths = [len(piece) for piece in pieces]
-            starts = np.cumsum([0, *lengths])
-            positions[number] = starts[masks]
-            flat = (token for piece in pieces for token in piece)
-            input_ids.append(np.fromiter(flat, dtype=np.int32, count=int(starts[-1])))
-        return TokenizedPrompts(input_ids, positions, cut)
+        ends = np.cumsum(lengths.sum(axis=0))  # (n,), where each row ends among all tokens
+        tokens = chain.from_iterable(chain.from_iterable(zip(*columns, strict=True)))
+        flat = np.fromiter(tokens, dtype=np.int32, count=int(lengths.sum()))
+        input_ids = [flat[start:end] for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False)]
+        return TokenizedPrompts(input_ids, np.ascontiguousarray(starts[masks].T), cut)
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of bare words as they would stand inside a sentence, without special tokens."""
-        return [ids or [int(self._unknown_id or 0)] for ids in self._encode([f" {text}" for text in texts])]
+        return [ids or [self.vocabulary.unknown_id or 0] for ids in self._encode([f" {text}" for text in texts])]
 
     @property
     def _backend(self) -> Any:
         """The tokenizer of the tokenizers library, freed of what other callers may have set on it."""
-        backend: Any = self.tokenizer.backend_tokenizer
+        backend: Any = self.vocabulary.backend
         backend.encode_special_tokens = True  # "[MASK]" in a text is a word
         backend.no_truncation()
         backend.no_padding()
         return backend
 
-    def _frame(self) -> tuple[list[int], list[int]]:
-        """The special tokens that this tokenizer puts before and after a text."""
-        encoded = self.tokenizer("a", return_special_tokens_mask=True)
-        ids: list[int] = encoded["input_ids"]
-        special: list[int] = encoded["special_tokens_mask"]
-        if all(special):
-            raise MaskMatchError(f"The tokenizer {type(self.tokenizer).__name__} makes nothing of the text 'a'.")
-        first, last = special.index(0), len(special) - 1 - special[::-1].index(0)
-        return ids[:first], ids[last + 1 :]
-
     def _compile(self, prompt: Prompt) -> list[_Fixed | _Filled]:
         """A prompt as segments, made once: what is the same in every row is tokenised here."""
         if prompt.template not in self._compiled:
-            segments: list[_Fixed | _Filled] = [_Fixed(self._prefix)]
+            vocabulary = self.vocabulary
+            segments: list[_Fixed | _Filled] = [_Fixed(list(vocabulary.prefix))]
             # Some tokenizers let the mask swallow the blanks beside it, those of a text included.
-            mask = self.tokenizer.added_tokens_decoder.get(self._mask_id)
+            strips_before, strips_behind = vocabulary.mask_strips
             runs = _between_special(prompt.parts)
             kinds = [None, *(parts[0].kind for parts in runs), None]
             for parts, before, kind, behind in zip(runs, kinds, kinds[1:], kinds[2:], strict=False):
                 if kind == "mask":
-                    segments.append(_Fixed([self._mask_id], is_mask=True))
+                    segments.append(_Fixed([vocabulary.mask_id], is_mask=True))
                 elif kind == "sep":
                     segments.append(_Fixed([self._separator(prompt)]))
                 else:
                     filled = _Filled(
                         parts,
-                        strip_start=before == "mask" and mask is not None and mask.rstrip,
-                        strip_end=behind == "mask" and mask is not None and mask.lstrip,
+                        strip_start=before == "mask" and strips_behind,
+                        strip_end=behind == "mask" and strips_before,
                     )
                     same = all(part.kind == "words" for part in parts)
                     segments.append(_Fixed(self._encode([filled.text({})])[0]) if same else filled)
-            self._compiled[prompt.template] = [*segments, _Fixed(self._suffix)]
+            self._compiled[prompt.template] = [*segments, _Fixed(list(vocabulary.suffix))]
         return self._compiled[prompt.template]
 
     def _separator(self, prompt: Prompt) -> int:
-        if self.tokenizer.sep_token_id is None:
+        if self.vocabulary.separator_id is None:
             raise MaskMatchError(
-                f"The prompt {prompt.template!r} names {{sep}}, but the tokenizer "
-                f"{type(self.tokenizer).__name__} has no separator token; put in words instead."
+                f"The prompt {prompt.template!r} names {{sep}}, but the tokenizer {self.vocabulary.name} has no "
+                "separator token; put in words instead."
             )
-        return int(self.tokenizer.sep_token_id)
+        return self.vocabulary.separator_id
 
     def _without_far_ends(self, row: FieldTexts) -> FieldTexts:
         """A row whose very long texts have lost what is cut away anyway: to tokenise megabytes takes seconds."""
@@ -219,10 +208,11 @@ class PromptTokenizer:
 
     def _without_special(self, ids: list[int]) -> list[int]:
         """Special tokens in a text become unknown: a SentencePiece vocabulary holds its mask as a word."""
-        if self._special_ids.isdisjoint(ids):
+        special, unknown = self.vocabulary.special_ids, self.vocabulary.unknown_id
+        if special.isdisjoint(ids):
             return ids
-        harmless = [] if self._unknown_id is None else [self._unknown_id]
-        return [token for id_ in ids for token in (harmless if id_ in self._special_ids else [id_])]
+        harmless = [] if unknown is None else [unknown]
+        return [token for id_ in ids for token in (harmless if id_ in special else [id_])]
 
     def _shorten(self, prompt: Prompt, segments: Sequence[_Fixed | _Filled], row: FieldTexts) -> tuple[list[int], ...]:
         """The token ids of each segment, with field texts shortened so that all fits."""
@@ -325,18 +315,3 @@ def _between_special(parts: Sequence[Part]) -> list[list[Part]]:
         else:
             runs.append([part])
     return runs
-
-
-def _check_tokenizer(tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
-    name = type(tokenizer).__name__
-    if not getattr(tokenizer, "is_fast", False):
-        raise MaskMatchError(
-            f"The tokenizer {name} is not backed by the tokenizers library; choose a model with a fast tokenizer."
-        )
-    if tokenizer.mask_token_id is None:
-        raise MaskMatchError(
-            f"The tokenizer {name} has no mask token; choose an encoder that was trained with one, such as "
-            "BERT, RoBERTa, DeBERTa, MPNet or ModernBERT."
-        )
-    if max_length < SHORTEST_MAX_LENGTH:
-        raise MaskMatchError(f"max_length is {max_length}; it has to be at least {SHORTEST_MAX_LENGTH} tokens.")

@@ -1,0 +1,51 @@
+"""``maskmatch export``: a classifier as ONNX, to predict without torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskmatch.cli import options
+from maskmatch.errors import MaskMatchError
+
+
+def export(
+    *,
+    folder: options.SavedFolder,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the export; FOLDER-onnx if left out.")
+    ] = None,
+    int8: Annotated[bool, typer.Option("--int8", help="Quantise matrices to 8 bits: faster, a little less exact.")] = (
+        False
+    ),
+    texts: Annotated[
+        str | None,
+        typer.Option(help="A file of texts to compare the export with torch on; a few sentences if left out."),
+    ] = None,
+    reading: options.Reading,
+    json: options.AsJson = False,
+) -> None:
+    """Export a classifier to ONNX and tell how far it is from the original; `predict` takes the export as a FOLDER."""
+    target = output or Path(f"{folder.rstrip('/')}-{'int8' if int8 else 'onnx'}")
+    source = options.saved_classifier(folder)
+    if options.is_export(folder):
+        raise MaskMatchError(f"{folder} is an export already; export the classifier that it was made from.")
+
+    from maskmatch import MaskMatcher
+    from maskmatch.data import load_examples
+    from maskmatch.exporting import export as write
+
+    matcher = MaskMatcher.from_pretrained(source, device="cpu")
+    given = None
+    if texts is not None:
+        rows = load_examples(texts, matcher.config.prompt.fields, want_label=False, **reading.options())
+        options.tell_skipped(rows.skipped, texts)
+        given = rows.texts
+    parity = write(matcher, target, int8=int8, texts=given, texts_from=texts)
+    options.tell(f"export saved in {target}")
+    if json:
+        options.print_json({"folder": str(target), "int8": int8, "parity": parity.to_dict()})
+    else:
+        typer.echo(str(parity))

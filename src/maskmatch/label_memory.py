@@ -1,0 +1,135 @@
+"""Label vectors from the last time each was read, so that a training step need not read all labels.
+
+A step reads afresh the labels that matter to its texts: their own, and those wrong ones that get the most probability.
+The others keep the vector that they had when they were last read, and the softmax still runs over all of them. A few of
+those that were read longest ago are read again at each step, without a gradient, so that no vector grows old.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from maskmatch.encoder import length_batches
+from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from maskmatch.config import LabelEncoding
+    from maskmatch.encoder import TokenBatch
+    from maskmatch.label_vectors import LabelLayout
+    from maskmatch.prompts import TokenizedPrompts
+
+MOST_READ_FULLY = 256
+"""Up to how many label texts "auto" reads all of them at every step."""
+
+FRESH = 64
+"""How many label texts a step reads with a gradient, unless its texts' own labels alone have more."""
+
+REFRESHED = 64
+"""How many label texts a step reads again without a gradient."""
+
+MEMORY_FILE = "label-memory.safetensors"
+"""The file of these vectors in a checkpoint."""
+
+
+def samples_labels(encoding: LabelEncoding, texts: int) -> bool:
+    """Whether a training step reads only some of so many label texts."""
+    return encoding == "sampled" or (encoding == "auto" and texts > MOST_READ_FULLY)
+
+
+class LabelMemory:
+    """The last known vectors of all label texts, and which of them a step reads afresh.
+
+    It holds ``4 * (dim + 1)`` bytes a label text; a step adds its scores, a few times ``4 * texts`` bytes a label text.
+
+    Args:
+        prompts: The label texts in their prompt.
+        layout: Which label texts belong to which label.
+        vectors: (F, dim), the label texts' vectors before training, as the similarity compares them.
+        pad_id: The token id to pad with.
+        held: (F, dim), where the label texts' vectors are held, if they are.
+        fresh: How many label texts a step reads with a gradient.
+        refreshed: How many it reads again without one.
+    """
+
+    def __init__(
+        self,
+        prompts: TokenizedPrompts,
+        layout: LabelLayout,
+        vectors: torch.Tensor,
+        pad_id: int,
+        *,
+        held: torch.Tensor | None = None,
+        fresh: int | None = None,
+        refreshed: int | None = None,
+    ) -> None:
+        self.held = held
+        self._prompts, self._layout, self._pad_id = prompts, layout, pad_id
+        self._fresh = FRESH if fresh is None else fresh
+        self._refreshed = REFRESHED if refreshed is None else refreshed
+        self._vectors = vectors.detach().clone()  # (F, dim)
+        self._read_at = torch.zeros(len(vectors), dtype=torch.int32)  # (F,), the number of the reading
+        self._readings = 0
+        self._read: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    @property
+    def vectors(self) -> torch.Tensor:
+        """The last known vectors, (F, dim). They stay as they are until this is asked again.
+
+        What was read since then is taken in now, not at once: the backward pass still needs the old ones.
+        """
+        for rows, vectors in self._read:
+            self._vectors[rows.to(self._vectors.device)] = vectors.to(self._vectors)
+        self._read.clear()
+        return self._vectors
+
+    def choose(self, weights: torch.Tensor, own: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The numbers of the label texts to read with a gradient, and of those to read again without.
+
+        Args:
+            weights: (K,), how much each label matters to the texts of the step.
+            own: (K,), which labels are the texts' own: these are read in any case.
+        """
+        table, present = self._layout.table, self._layout.present  # (K, phrases)
+        count = max(int(own.sum()), self._fresh * len(table) // len(self._vectors), 1)
+        labels = weights.masked_fill(own, float("inf")).topk(min(count, len(table))).indices.cpu().sort().values
+        fresh = table[labels][present[labels]]  # (m,)
+        ages = self._read_at.clone()
+        ages[fresh] = torch.iinfo(ages.dtype).max
+        rest = min(self._refreshed, len(ages) - len(fresh))
+        return fresh, ages.topk(rest, largest=False).indices.sort().values
+
+    def batches(self, rows: torch.Tensor) -> list[TokenBatch]:
+        """Some label texts as token batches of like length."""
+        batches = length_batches(self._prompts.select(rows.numpy()), self._pad_id)
+        return [batch.to(self._vectors.device) for batch in batches]
+
+    def keep(self, rows: torch.Tensor, vectors: torch.Tensor) -> None:
+        """Take in the vectors (m, dim) of label texts that were read in this step."""
+        self._readings += 1
+        self._read_at[rows] = self._readings
+        self._read.append((rows, vectors.detach()))
+
+    def save(self, folder: Path) -> None:
+        """Write the vectors into the folder of a checkpoint, whole or not at all."""
+        scratch = folder / f"{MEMORY_FILE}.writing"
+        save_file({"vectors": self.vectors.cpu().contiguous(), "read_at": self._read_at}, scratch)
+        scratch.replace(folder / MEMORY_FILE)
+
+    def load(self, folder: Path) -> None:
+        """Go on from the vectors in the folder of a checkpoint."""
+        try:
+            found = load_file(folder / MEMORY_FILE)
+        except (OSError, SafetensorError) as error:
+            raise MaskMatchError(f"{folder / MEMORY_FILE} is damaged and cannot be read: {error}") from error
+        if found.keys() != {"vectors", "read_at"} or found["vectors"].shape != self._vectors.shape:
+            raise MaskMatchError(f"{folder / MEMORY_FILE} is of another classifier: encoder or labels differ.")
+        self._read.clear()
+        self._vectors = found["vectors"].to(self._vectors)
+        self._read_at = found["read_at"]
+        self._readings = int(self._read_at.max())

@@ -1,0 +1,94 @@
+"""A shortcut for prediction: what lies behind the last attention is computed only where the encoder is read.
+
+Behind its last attention an encoder treats every token by itself, and most of a layer's work lies there. So the state
+at the mask comes out the same if the other tokens are left out from there on.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from maskmatch.encoder import TokenBatch, hidden_states
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+CLOSE = 1e-4
+"""How far two ways of computing the same states may lie apart, relative to the largest."""
+
+
+class LastLayer:
+    """Computes hidden states at some places only. Make it with :meth:`of`, which makes sure that they are the same.
+
+    Args:
+        encoder: The encoder.
+        attention: The attention of its last layer, with what is added to it and normed.
+    """
+
+    def __init__(self, encoder: PreTrainedModel, attention: nn.Module) -> None:
+        self._encoder = encoder
+        self._wanted = threading.local()  # a classifier may be used by several threads
+        self._hook = attention.register_forward_hook(self._select)
+
+    @classmethod
+    def of(cls, encoder: PreTrainedModel) -> LastLayer | None:
+        """The shortcut of an encoder; None where its layers are of another form."""
+        attention = _last_attention(encoder)
+        if attention is None:
+            return None
+        shortcut = cls(encoder, attention)
+        was_training = encoder.training
+        encoder.train(False)
+        try:
+            agrees = shortcut._agrees()
+        except (RuntimeError, IndexError, TypeError):  # shapes that do not fit, or a device that computes nothing
+            agrees = False
+        finally:
+            encoder.train(was_training)
+        if agrees:
+            return shortcut
+        shortcut._hook.remove()
+        return None
+
+    def states_at(self, batch: TokenBatch, places: torch.Tensor) -> torch.Tensor:
+        """The last layer's states at some places of each row: (rows, places) → (rows, places, dim)."""
+        self._wanted.places = places
+        try:
+            return hidden_states(self._encoder, batch)
+        finally:
+            self._wanted.places = None
+
+    def _select(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> Any:
+        places = getattr(self._wanted, "places", None)
+        if places is None:
+            return None  # leaves the output as it is
+        states, *rest = output if isinstance(output, tuple) else (output,)
+        chosen = states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
+        return (chosen, *rest) if isinstance(output, tuple) else chosen
+
+    @torch.no_grad()
+    def _agrees(self) -> bool:
+        """Whether the shortcut gives what the whole encoder gives, on some tokens with padding."""
+        device = next(self._encoder.parameters()).device
+        ids = torch.arange(12, device=device).view(2, 6) % int(self._encoder.config.vocab_size)
+        inside = torch.tensor([[1] * 6, [1] * 4 + [0] * 2], device=device)
+        places = torch.tensor([[5, 0], [1, 3]], device=device)
+        batch = TokenBatch(ids, inside, places, places[:, 0])
+        whole = hidden_states(self._encoder, batch)  # (2, 6, dim)
+        expected = whole.gather(1, places[..., None].expand(-1, -1, whole.shape[-1]))
+        found = self.states_at(batch, places)
+        return found.shape == expected.shape and bool((found - expected).abs().max() <= CLOSE * expected.abs().max())
+
+
+def _last_attention(encoder: PreTrainedModel) -> nn.Module | None:
+    """The attention of the last of the encoder's layers, if that is how it is built."""
+    count = getattr(encoder.config, "num_hidden_layers", None)
+    for module in encoder.modules():
+        if isinstance(module, nn.ModuleList) and len(module) == count:
+            attention = getattr(module[-1], "attention", None)
+            return attention if isinstance(attention, nn.Module) else None
+    return None

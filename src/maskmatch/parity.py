@@ -1,0 +1,114 @@
+"""How far two prediction paths of the same classifier lie apart."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from maskmatch.config import MatcherConfig
+    from maskmatch.labels import LabelSet
+    from maskmatch.prediction import Prediction
+
+SENTENCES = (
+    "Where is my money?",
+    "The parcel arrived two days late, and the box was open.",
+    "I would like to change the address of my order.",
+    "What a wonderful evening, we laughed until midnight!",
+    "The committee will vote on the new law next week, although several members have asked for more time to read it.",
+    "No.",
+    "Can you tell me how many people live in the capital of Australia?",
+    "He scored twice in the second half and the team won 3:1.",
+    "The screen stays black after the update; I have already restarted it three times and nothing helped.",
+    "Thanks a lot.",
+    "Researchers found that the drug lowered blood pressure in most patients, but they warn that the study was small.",
+    "Please cancel my subscription at the end of the month.",
+)
+"""What parity is measured on if the user gives no texts: short and long ones, of several kinds."""
+
+CLOSE = 0.99
+"""The mean cosine of vectors, and the share of texts with the same best label, below which an export is called far."""
+
+
+EQUAL = 1e-5
+"""Probabilities that lie no further apart are the same: of two labels that are equally good, either may come first."""
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How far an export is from torch on some texts.
+
+    Attributes:
+        texts: How many texts.
+        texts_from: Which texts.
+        largest_difference: Of any probability.
+        mean_difference: Of all probabilities.
+        mean_cosine: Of the input vectors.
+        same_label: The share of texts whose best label is the same.
+    """
+
+    texts: int
+    texts_from: str
+    largest_difference: float
+    mean_difference: float
+    mean_cosine: float
+    same_label: float
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the export can stand for the original."""
+        return self.mean_cosine >= CLOSE and self.same_label >= CLOSE
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures as plain JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        text = (
+            f"Parity with torch on {self.texts} texts ({self.texts_from}): mean cosine of vectors "
+            f"{self.mean_cosine:.5f}, probabilities differ by {self.largest_difference:.2g} at most and "
+            f"{self.mean_difference:.2g} on average, the best label is the same for {self.same_label:.1%}."
+        )
+        if self.is_close:
+            return text
+        return f"{text} That is far: measure the export with maskmatch evaluate before you use it."
+
+
+def measure_parity(first: Prediction, second: Prediction, texts: Sequence[Any], texts_from: str) -> Parity:
+    """Compare two prediction paths on some texts."""
+    prompts = first.tokenize(texts)
+    vectors, probabilities = [], []
+    for prediction in (first, second):
+        found = prediction.all_vectors(prompts)  # (n, masks, dim)
+        vectors.append(found.reshape(len(prompts), -1))
+        probabilities.append(prediction.kept.probabilities(found))
+    apart = np.abs(probabilities[0] - probabilities[1])
+    lengths = np.linalg.norm(vectors[0], axis=1) * np.linalg.norm(vectors[1], axis=1)
+    cosines = (vectors[0] * vectors[1]).sum(axis=1) / np.maximum(lengths, 1e-12)
+    chosen = np.take_along_axis(probabilities[0], probabilities[1].argmax(axis=1)[:, None], axis=1)[:, 0]
+    same = chosen >= probabilities[0].max(axis=1) - EQUAL
+    return Parity(
+        texts=len(prompts),
+        texts_from=texts_from,
+        largest_difference=float(apart.max()),
+        mean_difference=float(apart.mean()),
+        mean_cosine=float(cosines.mean()),
+        same_label=float(same.mean()),
+    )
+
+
+def parity_texts(config: MatcherConfig, labels: LabelSet) -> list[Any]:
+    """The built-in sentences and the names of the labels, each in every field that the prompt names."""
+    texts = [*SENTENCES, *(label.name for label in labels.labels)]
+    fields = config.prompt.fields
+    if len(fields) == 1:
+        return list(texts)
+    # Neighbours in the list stand for the other fields.
+    return [
+        {name: texts[(number + place) % len(texts)] for place, name in enumerate(fields)}
+        for number in range(len(texts))
+    ]

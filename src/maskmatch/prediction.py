@@ -1,0 +1,198 @@
+"""The one prediction path: texts → prompts → batches → input vectors → similarity to kept label vectors → the best.
+
+Only "batch → input vectors" needs an encoder: a runtime does it, by torch or by ONNX. The rest is numpy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from maskmatch.batches import BATCH_SIZE, PaddedBatch, length_groups
+from maskmatch.errors import MaskMatchError
+from maskmatch.prompts import FieldText, field_texts
+from maskmatch.search import make_search
+from maskmatch.search import probabilities as probabilities_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from maskmatch.config import MatcherConfig
+    from maskmatch.kept_labels import KeptLabels
+    from maskmatch.labels import LabelSet
+    from maskmatch.prompts import PromptTokenizer, TokenizedPrompts
+    from maskmatch.search import LabelSearch
+
+FIRST_LABELS = 16
+"""How many labels of a text are looked at first where several may apply."""
+
+SEARCH_QUERIES = 128
+"""How many label texts are read as texts to measure an index with."""
+
+
+class Runtime(Protocol):
+    """Computes the input vectors of a batch."""
+
+    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
+        """The vectors of texts: (rows, masks, dim)."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The predicted label of each text with how sure it is; or lists of labels, with the probabilities of all."""
+
+    predicted: list[Any]
+    confidence: NDArray[np.float64] | None = None  # (n,)
+    probabilities: NDArray[np.float32] | None = None  # (n, K)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The prediction path of a classifier as it is now.
+
+    Attributes:
+        config: Prompts, method, similarity.
+        tokenizer: Turns prompts into tokens.
+        labels: The labels.
+        kept: Their vectors.
+        runtime: Computes the vectors of texts.
+    """
+
+    config: MatcherConfig
+    tokenizer: PromptTokenizer
+    labels: LabelSet
+    kept: KeptLabels
+    runtime: Runtime
+
+    def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
+        """Texts in their input prompt."""
+        return tokenize_texts(self.tokenizer, self.config, texts)
+
+    def vectors(
+        self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """Row numbers and their input vectors (rows, masks, dim), in batches of like length."""
+        check_count(batch_size, "batch_size")
+        pad_id = self.tokenizer.vocabulary.pad_id
+        groups = length_groups(prompts.lengths, batch_size)
+        with _progress(len(prompts)) as bar:
+            for rows in groups:
+                yield rows, self.runtime(PaddedBatch.of(prompts, rows, pad_id))
+                bar.update(len(rows))
+
+    def all_vectors(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
+        """The input vectors of all texts: (n, masks, dim)."""
+        parts = list(self.vectors(prompts))
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        return np.asarray(np.concatenate([vectors for _, vectors in parts])[order])
+
+    def scores(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
+        """The scores of all labels: (n, K)."""
+        matrix = np.zeros((len(prompts), len(self.labels)), dtype=np.float32)
+        for rows, vectors in self.vectors(prompts):
+            matrix[rows] = self.kept.scores(vectors)
+        return matrix
+
+    def probabilities(
+        self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """Row numbers and their probabilities (rows, K), in batches of like length."""
+        for rows, vectors in self.vectors(prompts, batch_size):
+            yield rows, self.kept.probabilities(vectors)
+
+    def probability_matrix(self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
+        """All probabilities at once: (n, K)."""
+        matrix = np.zeros((len(prompts), len(self.labels)), dtype=np.float32)
+        for rows, found in self.probabilities(prompts, batch_size):
+            matrix[rows] = found
+        return matrix
+
+    @cached_property
+    def search(self) -> LabelSearch:
+        """The search over the labels, made when it is first needed."""
+        return make_search(self.kept, self.config.search, self._search_queries)
+
+    def best(
+        self, prompts: TokenizedPrompts, k: int, batch_size: int = BATCH_SIZE, *, threshold: float | None = None
+    ) -> list[list[tuple[Hashable, float]]]:
+        """The best labels of each text with their probabilities, best first.
+
+        Args:
+            prompts: The texts in their prompt.
+            k: How many labels.
+            batch_size: Texts a batch.
+            threshold: If given: also all further labels that have at least this probability.
+        """
+        labels = self.labels
+        found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
+        for rows, vectors in self.vectors(prompts, batch_size):
+            places, values = self._best_of(vectors, k, threshold)
+            counts = np.full(len(rows), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
+            for row, count, row_places, row_values in zip(
+                rows.tolist(), counts.tolist(), places.tolist(), values.tolist(), strict=True
+            ):
+                pairs = zip(row_places[:count], row_values[:count], strict=True)
+                found[row] = [(labels[place], value) for place, value in pairs]
+        return found
+
+    def _best_of(
+        self, vectors: NDArray[np.float32], k: int, threshold: float | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The positions of the k best labels of texts, or of more if more may apply, and their probabilities."""
+        found = self.search(vectors, min(k, len(self.labels)))
+        values = probabilities_of(self.kept, found)
+        if threshold is None or k >= len(self.labels) or not (values[:, -1] >= threshold).any():
+            return found.places, values
+        return self._best_of(vectors, max(FIRST_LABELS, 4 * k), threshold)
+
+    def above(self, prompts: TokenizedPrompts, threshold: float, batch_size: int = BATCH_SIZE) -> list[list[Hashable]]:
+        """The labels of each text that have at least this probability, best first."""
+        found = self.best(prompts, FIRST_LABELS, batch_size, threshold=threshold)
+        return [[id_ for id_, value in pairs if value >= threshold] for pairs in found]
+
+    def judge(self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE) -> Judgement:
+        """What is predicted for each text, and how sure that is."""
+        if not self.config.multi_label:
+            best = [pairs[0] for pairs in self.best(prompts, 1, batch_size)]
+            return Judgement([id_ for id_, _ in best], confidence=np.array([value for _, value in best]))
+        matrix = self.probability_matrix(prompts, batch_size)
+        return Judgement(list(labels_above(matrix, self.labels, self.config.threshold)), probabilities=matrix)
+
+    def _search_queries(self) -> NDArray[np.float32]:
+        """Vectors to measure an index with, (n, masks, dim): label texts read as texts, and points midway between."""
+        words = self.config.method.reads_words
+        texts = [text for label in self.labels.labels for text in (label.verbalizer if words else label.texts)]
+        some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
+        fields = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some.tolist()]
+        read = self.all_vectors(self.tokenizer(self.config.prompt, fields))
+        return np.concatenate([read, (read + np.roll(read, len(read) // 2, axis=0)) / 2])
+
+
+def tokenize_texts(tokenizer: PromptTokenizer, config: MatcherConfig, texts: Sequence[Any]) -> TokenizedPrompts:
+    """Texts in their input prompt."""
+    fields = config.prompt.fields
+    return tokenizer(config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)])
+
+
+def labels_above(probabilities: NDArray[Any], labels: LabelSet, threshold: float) -> list[list[Hashable]]:
+    """Per row, the labels at or above a threshold, best first."""
+    order = np.argsort(-probabilities, axis=1, kind="stable").tolist()
+    counts = (probabilities >= threshold).sum(axis=1).tolist()
+    return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
+
+
+def check_count(value: Any, name: str) -> None:
+    """Refuse a number of things that is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number of at least 1.")
+
+
+def _progress(texts: int) -> Any:
+    from tqdm.auto import tqdm
+
+    return tqdm(total=texts, desc="classifying", unit="text", delay=2, leave=False)

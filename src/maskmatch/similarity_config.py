@@ -1,0 +1,52 @@
+"""The settings of a similarity, which need no torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from maskmatch.errors import MaskMatchError
+
+SimilarityKind = Literal["dot", "cosine"]
+PhraseJoin = Literal["mean", "max", "logsumexp"]
+
+FIRST_OFFSET: dict[SimilarityKind, float] = {"cosine": 0.5, "dot": 0.0}
+"""From which similarity on a label applies, before there is anything to tell it by."""
+
+STEEPNESS = 2.0
+"""How fast a label's probability rises with its lead, where nothing has been learned yet."""
+
+
+@dataclass(frozen=True)
+class SimilarityConfig:
+    """The similarity of two vectors, turned into a score.
+
+    Args:
+        kind: ``"dot"``: the raw dot product, as in the paper; ``"cosine"``: the cosine of their angle.
+        temperature: What the similarity is divided by before the softmax.
+        learn_temperature: Whether training adjusts the temperature.
+        phrases: How the scores of a label's several phrases become one.
+    """
+
+    kind: SimilarityKind = "cosine"
+    temperature: float = 0.05
+    learn_temperature: bool = False
+    phrases: PhraseJoin = "mean"
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (
+            ("similarity", self.kind, ("dot", "cosine")),
+            ("join of phrases", self.phrases, ("mean", "max", "logsumexp")),
+        ):
+            if value not in choices:
+                raise MaskMatchError(f"There is no {name} {value!r}; choose one of {', '.join(choices)}.")
+        if not (isinstance(self.temperature, (int, float)) and 0 < self.temperature < math.inf):
+            raise MaskMatchError(f"The temperature is {self.temperature!r}; it has to be a number above 0.")
+
+    @classmethod
+    def of(cls, similarity: SimilarityKind | SimilarityConfig) -> SimilarityConfig:
+        """A config from a kind alone: a dot product is not tempered, a cosine has its usual temperature."""
+        if isinstance(similarity, SimilarityConfig):
+            return similarity
+        return cls(kind=similarity, temperature=1.0 if similarity == "dot" else 0.05)

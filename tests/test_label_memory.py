@@ -1,0 +1,239 @@
+"""Kept label vectors: which labels a step reads, what it keeps, and that the softmax runs over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskmatch import LabelSet, MaskMatcher, MaskMatchError, TrainingConfig, label_memory
+from maskmatch.label_memory import MEMORY_FILE, LabelMemory, samples_labels
+from maskmatch.label_vectors import LabelLayout
+from maskmatch.prompts import TokenizedPrompts
+from test_training import Witness, same_weights
+from toy_data import FAST, LABELS, TEXTS, TRUTH
+
+if TYPE_CHECKING:
+    from maskmatch.training import TrainingData
+
+Tiny = Callable[..., Path]
+SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4}  # 12 steps
+PHRASES = {"refund": ["money back", "parcel back"], "card lost": None, "exchange rate": ["money"]}
+MANY = [*LABELS, *(f"label {number}" for number in range(40))]
+
+
+def memory_of(counts: list[int], fresh: int, refreshed: int) -> LabelMemory:
+    """Kept vectors of labels with so many phrases."""
+    layout = LabelLayout.of_texts([[f"{label}/{phrase}" for phrase in range(n)] for label, n in enumerate(counts)])
+    texts = len(layout.texts)
+    prompts = TokenizedPrompts(
+        [np.arange(1 + row % 3, dtype=np.int32) for row in range(texts)],
+        np.zeros((texts, 1), dtype=np.int64),
+        np.zeros(texts, dtype=np.bool_),
+    )
+    return LabelMemory(prompts, layout, torch.zeros(texts, 4), pad_id=0, fresh=fresh, refreshed=refreshed)
+
+
+def few(monkeypatch: pytest.MonkeyPatch, fresh: int = 2, refreshed: int = 1) -> None:
+    monkeypatch.setattr(label_memory, "FRESH", fresh)
+    monkeypatch.setattr(label_memory, "REFRESHED", refreshed)
+
+
+def data_of(matcher: MaskMatcher, truth: list[Any] = TRUTH, hold: float = 0.0) -> TrainingData:
+    labels = matcher.labels
+    assert labels is not None
+    return matcher._scorer.training_data(TEXTS, truth, labels, hold, "sampled")
+
+
+class TestChoice:
+    @settings(max_examples=50, deadline=None)
+    @given(st.data())
+    def test_own_labels_are_read_and_the_number_is_bounded(self, data: st.DataObject) -> None:
+        counts = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=30))
+        fresh, refreshed = data.draw(st.integers(1, 20)), data.draw(st.integers(0, 20))
+        memory = memory_of(counts, fresh, refreshed)
+        weights = torch.tensor(data.draw(st.lists(st.floats(0, 9), min_size=len(counts), max_size=len(counts))))
+        own = torch.tensor(data.draw(st.lists(st.booleans(), min_size=len(counts), max_size=len(counts))))
+        read, again = memory.choose(weights, own)
+        owner = torch.tensor([label for label, count in enumerate(counts) for _ in range(count)])
+        labels = set(owner[read].tolist())
+        assert set(torch.nonzero(own).flatten().tolist()) <= labels
+        assert len(read) == sum(counts[label] for label in labels)  # a label is read with all its phrases
+        assert len(labels) <= max(1, int(own.sum()), fresh)
+        assert len(again) <= refreshed
+        assert not set(read.tolist()) & set(again.tolist())
+        wrong = [weights[label].item() for label in labels if not own[label]]
+        left = [weights[label].item() for label in range(len(counts)) if label not in labels]
+        assert not wrong or not left or min(wrong) >= max(left)
+
+    def test_every_label_is_read_again_in_its_turn(self) -> None:
+        memory = memory_of([1] * 20, fresh=2, refreshed=3)
+        seen: set[int] = set()
+        for _ in range(7):
+            read, again = memory.choose(torch.arange(20.0), torch.zeros(20, dtype=torch.bool))
+            for rows in (read, again):
+                memory.keep(rows, torch.ones(len(rows), 4))
+                seen |= set(rows.tolist())
+        assert seen == set(range(20))
+        assert bool((memory.vectors == 1).all())
+
+    def test_what_was_read_is_taken_in_when_the_vectors_are_asked_for(self) -> None:
+        memory = memory_of([1] * 3, fresh=1, refreshed=0)
+        before = memory.vectors
+        version = before._version
+        memory.keep(torch.tensor([1]), torch.ones(1, 4, requires_grad=True))
+        assert before._version == version  # the backward pass may still need them
+        assert memory.vectors[1].tolist() == [1.0] * 4
+        assert not memory.vectors.requires_grad
+
+    @pytest.mark.parametrize(("encoding", "texts", "sampled"), [("full", 10**6, False), ("sampled", 2, True)])
+    def test_the_user_can_force_either(self, encoding: Any, texts: int, sampled: bool) -> None:
+        assert samples_labels(encoding, texts) is sampled
+
+    def test_small_label_sets_are_read_in_full_by_default(self) -> None:
+        assert not samples_labels("auto", label_memory.MOST_READ_FULLY)
+        assert samples_labels("auto", label_memory.MOST_READ_FULLY + 1)
+        assert TrainingConfig().label_encoding == "auto"
+        assert str(label_memory.MOST_READ_FULLY) in (TrainingConfig.__doc__ or "")
+        with pytest.raises(MaskMatchError, match="label_encoding is 'some'; choose one of auto, full, sampled"):
+            TrainingConfig(label_encoding="some")  # type: ignore[arg-type]
+
+
+class TestStep:
+    @pytest.mark.parametrize("labels", [LABELS, PHRASES])
+    @pytest.mark.parametrize("multi_label", [False, True])
+    @pytest.mark.parametrize("hold", [0.0, 0.5])
+    def test_with_all_labels_fresh_it_is_the_step_of_full_encoding(
+        self, tiny: Tiny, labels: Any, multi_label: bool, hold: float
+    ) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), labels, multi_label=multi_label)
+        truth: list[Any] = [[label] for label in TRUTH] if multi_label else TRUTH
+        assert matcher.labels is not None
+        model = matcher._scorer.model(matcher.labels)
+        gradients = []
+        for encoding in ("full", "sampled"):
+            data = matcher._scorer.training_data(TEXTS, truth, matcher.labels, hold, encoding)  # type: ignore[arg-type]
+            output = model(**data.batch(range(5)))
+            model.zero_grad()
+            output["loss"].backward()
+            gradients.append([output["loss"].item(), output["scores"], *(p.grad for p in model.parameters())])
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+    def test_the_softmax_runs_over_all_labels_with_those_kept_as_they_were(
+        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        few(monkeypatch)
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        data = data_of(matcher)
+        assert data.memory is not None
+        model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY))
+        with torch.no_grad():
+            data.memory.vectors.neg_()  # what is kept now differs from what reading would give
+            kept = data.memory.vectors.clone()
+            output = model(**data.batch([0, 1]))
+        texts = matcher._scorer.tokenize(TEXTS[:2])
+        full = torch.from_numpy(matcher.prediction().scores(texts))
+        fresh = (output["scores"] - full).abs().amax(dim=0) < 1e-3
+        assert fresh.sum() == 2  # the texts' own label and the hardest wrong one
+        assert fresh[0]
+        torch.testing.assert_close(output["scores"][:, ~fresh], -full[:, ~fresh], rtol=1e-4, atol=1e-4)
+        changed = (data.memory.vectors - kept).abs().amax(dim=1) > 1e-3
+        assert changed.sum() == 3  # and one that was read again
+
+    def test_a_step_reads_no_more_label_texts_than_it_should(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is not read leaves nothing behind but its vector: no states, no gradient."""
+        few(monkeypatch, fresh=3, refreshed=2)
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        data = data_of(matcher)
+        model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY))
+        read: list[tuple[int, bool]] = []
+        hook = model.encoder.register_forward_hook(
+            lambda *call: read.append((len(call[2].last_hidden_state), call[2].last_hidden_state.requires_grad))
+        )
+        saved: list[int] = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.numel()) or t, lambda t: t):
+            model(**data.batch([0, 1]))["loss"].backward()
+        hook.remove()
+        assert sum(rows for rows, _ in read) == 2 + 3 + 2
+        assert sum(rows for rows, gradient in read if gradient) == 2 + 3
+        table = model.encoder.get_input_embeddings().weight.numel()
+        assert max(saved) <= max(table, len(MANY) * 16)  # the kept vectors themselves, not copies with a length
+
+
+class TestTraining:
+    @pytest.mark.parametrize("multi_label", [False, True])
+    def test_it_learns_among_many_labels(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, multi_label: bool) -> None:
+        few(monkeypatch, fresh=8, refreshed=4)
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, multi_label=multi_label)
+        truth: list[Any] = [[label] for label in TRUTH] if multi_label else TRUTH
+        matcher.fit(TEXTS, truth, **{**FAST, "epochs": 120, "learning_rate": 5e-3}, label_encoding="sampled")
+        assert matcher.evaluate(TEXTS, truth).accuracy >= 0.9
+        assert matcher.training_ is not None
+        assert matcher.training_.config["label_encoding"] == "sampled"
+
+    def test_same_seed_same_weights_whatever_loads_the_rows(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+        few(monkeypatch)
+
+        def trained(seed: int, **arguments: Any) -> MaskMatcher:
+            matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+            return matcher.fit(TEXTS, TRUTH, **SHORT, label_encoding="sampled", seed=seed, arguments=arguments)
+
+        first = trained(1)
+        assert same_weights(first, trained(1))
+        assert not same_weights(first, trained(2))
+        doubled = trained(1, gradient_accumulation_steps=2)
+        assert same_weights(doubled, trained(1, gradient_accumulation_steps=2))
+
+    def test_a_stopped_run_resumes_and_ends_like_an_uninterrupted_one(
+        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        few(monkeypatch)
+
+        def fit(folder: str, **options: Any) -> MaskMatcher:
+            matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+            options = {**SHORT, "label_encoding": "sampled", "checkpoints": tmp_path / folder, **options}
+            return matcher.fit(TEXTS, TRUTH, **options)
+
+        whole = fit("whole")
+        fit("half", callbacks=[Witness(6)])
+        assert same_weights(whole, fit("half", resume=True))
+        with pytest.raises(MaskMatchError, match="another run"):
+            fit("half", resume=True, label_encoding="full")
+        for checkpoint in (tmp_path / "half").glob("checkpoint-*"):
+            (checkpoint / MEMORY_FILE).write_bytes(b"cut")
+        with pytest.raises(MaskMatchError, match="damaged"):
+            fit("half", resume=True)
+        for checkpoint in (tmp_path / "half").glob("checkpoint-*"):
+            (checkpoint / MEMORY_FILE).unlink()
+        with pytest.raises(MaskMatchError, match="no whole checkpoint"):
+            fit("half", resume=True)
+
+    def test_it_trains_on_label_vectors_that_a_prediction_has_left(self, tiny: Tiny) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        matcher.predict(TEXTS)
+        other = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        for each in (matcher, other):
+            each.fit(TEXTS, TRUTH, **SHORT, label_encoding="sampled")
+        assert same_weights(matcher, other)
+
+    def test_dev_data_is_read_with_exact_labels(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+        few(monkeypatch)
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        matcher.fit(TEXTS, TRUTH, dev=(TEXTS, TRUTH), **SHORT, label_encoding="sampled")
+        assert matcher.training_ is not None
+        assert matcher.training_.dev is not None
+        assert matcher.evaluate(TEXTS, TRUTH).accuracy == pytest.approx(matcher.training_.dev["accuracy"])
+
+    @pytest.mark.parametrize("method", ["prompt-tuning", "fine-tuning"])
+    def test_methods_without_label_prompts_have_none_to_choose_from(self, tiny: Tiny, method: str) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method=method)
+        matcher.fit(TEXTS, TRUTH, **SHORT, label_encoding="sampled")
+        assert matcher.training_ is not None
+        assert matcher.training_.config["label_encoding"] == "full"

@@ -1,0 +1,232 @@
+"""Search over labels: exact in blocks, approximate by an index, and probabilities that are right or nearly so."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export, search
+from maskmatch.kept_labels import KeptLabels
+from maskmatch.label_index import LabelIndex, index_available
+from maskmatch.search import ApproximateSearch, ExactSearch, make_search, probabilities
+from maskmatch.similarity_config import FIRST_OFFSET, SimilarityConfig
+from toy_data import LABELS, TEXTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+needs_index = pytest.mark.skipif(not index_available(), reason="faiss is not installed")
+MANY = [*LABELS, *(f"label {number}" for number in range(40))]
+
+
+def random_vectors(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def kept_labels(config: SimilarityConfig, counts: list[int], seed: int = 0, offset: float | None = None) -> KeptLabels:
+    """Random label vectors, with so many phrases each."""
+    present = np.arange(max(counts))[None] < np.array(counts)[:, None]
+    vectors = random_vectors(len(counts), max(counts), 2, 8, seed=seed)
+    return KeptLabels.of(vectors, present, config, scale=1 / config.temperature, offset=offset)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_exact_search_is_the_best_of_all_scores(data: st.DataObject) -> None:
+    config = SimilarityConfig(
+        kind=data.draw(st.sampled_from(["cosine", "dot"])),
+        temperature=0.3,
+        phrases=data.draw(st.sampled_from(["mean", "max", "logsumexp"])),
+    )
+    counts = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=25))
+    kept = kept_labels(config, counts, offset=data.draw(st.sampled_from([None, FIRST_OFFSET[config.kind], 0.7])))
+    inputs = random_vectors(data.draw(st.integers(1, 4)), 3, 8, seed=1)
+    scores = kept.scores(inputs)
+    k = data.draw(st.integers(1, len(counts)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "BLOCK", data.draw(st.integers(1, 400)))
+        found = ExactSearch(kept)(inputs, k)
+    best = -np.sort(-scores, axis=1)[:, :k]
+    np.testing.assert_allclose(found.scores, best, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(np.take_along_axis(scores, found.places, axis=1), best, rtol=1e-4, atol=1e-4)
+    expected = np.take_along_axis(kept.probabilities(inputs), found.places, axis=1)
+    np.testing.assert_allclose(probabilities(kept, found), expected, rtol=1e-2, atol=1e-3)
+
+
+def test_exact_search_holds_no_score_for_every_text_and_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "BLOCK", 1000)
+    kept = kept_labels(SimilarityConfig(), [1] * 3000)
+    largest = 0
+    block = KeptLabels.block
+
+    def watched(self: KeptLabels, rows: Any, start: int, stop: int) -> Any:
+        nonlocal largest
+        scores = block(self, rows, start, stop)
+        largest = max(largest, scores.size)
+        return scores
+
+    monkeypatch.setattr(KeptLabels, "block", watched)
+    ExactSearch(kept)(random_vectors(7, 1, 8), 5)
+    assert 0 < largest <= 1000
+
+
+def test_labels_of_their_own_score_as_among_all() -> None:
+    kept = kept_labels(SimilarityConfig(phrases="logsumexp"), [1, 3, 2, 1, 2])
+    inputs, labels = random_vectors(4, 1, 8, seed=1), np.array([[0, 4], [1, 1], [3, 2], [2, 0]])
+    expected = np.take_along_axis(kept.scores(inputs), labels, axis=1)
+    np.testing.assert_allclose(kept.pairs(kept.as_compared(inputs), labels), expected, rtol=1e-4, atol=1e-4)
+    some = np.array([4, 1])
+    np.testing.assert_allclose(kept.select(some).scores(inputs), kept.scores(inputs)[:, some], rtol=1e-4, atol=1e-4)
+
+
+@needs_index
+class TestIndex:
+    @pytest.mark.parametrize("kind", ["cosine", "dot"])
+    @pytest.mark.parametrize("phrases", [1, 2])
+    def test_it_finds_what_exact_search_finds_and_says_how_often(self, kind: Any, phrases: int) -> None:
+        config = SimilarityConfig(kind=kind, temperature=0.2, phrases="max")
+        counts = [1 + label % phrases for label in range(5000)]
+        kept = kept_labels(config, counts)
+        approximate, exact = ApproximateSearch(kept, random_vectors(200, 1, 8, seed=3)), ExactSearch(kept)
+        inputs = random_vectors(300, 1, 8, seed=4)
+        ours, theirs = approximate(inputs, 3), exact(inputs, 3)
+        recall = (ours.places[:, 0] == theirs.places[:, 0]).mean()
+        assert approximate.report.kind == "approximate"
+        assert approximate.report.queries == 200
+        assert approximate.report.recall >= 0.99
+        assert recall == pytest.approx(approximate.report.recall, abs=0.03)
+        same = ours.places[:, 0] == theirs.places[:, 0]
+        np.testing.assert_allclose(ours.scores[same, 0], theirs.scores[same, 0], rtol=1e-4, atol=1e-4)
+        assert all(len(set(row)) == 3 for row in ours.places.tolist())  # a label once, whatever phrases it has
+
+    @pytest.mark.parametrize("temperature", [0.05, 0.2, 1.0])
+    def test_probabilities_are_shares_of_all_labels_not_of_the_candidates(self, temperature: float) -> None:
+        kept = kept_labels(SimilarityConfig(temperature=temperature), [1] * 20000)
+        inputs = random_vectors(100, 1, 8, seed=4)
+        approximate = ApproximateSearch(kept, inputs)
+        ours, theirs = approximate(inputs, 1), ExactSearch(kept)(inputs, 1)
+        error = np.abs(np.expm1(ours.normaliser - theirs.normaliser)).mean()
+        assert error < 0.15
+        assert approximate.report.probability_error == pytest.approx(error, abs=0.05)
+        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=0.1, atol=0.1 / temperature)
+        np.testing.assert_allclose(ours.spread, theirs.spread, rtol=0.1, atol=0.0)
+
+    def test_where_so_many_are_asked_for_the_answer_is_exact(self) -> None:
+        kept, inputs = kept_labels(SimilarityConfig(), [1] * 300), random_vectors(5, 1, 8)
+        ours, theirs = ApproximateSearch(kept, inputs)(inputs, 300), ExactSearch(kept)(inputs, 300)
+        assert (ours.places == theirs.places).all()
+
+    def test_where_all_labels_are_candidates_probabilities_are_exact(self) -> None:
+        kept, inputs = kept_labels(SimilarityConfig(), [1] * 40), random_vectors(5, 1, 8)
+        approximate = ApproximateSearch(kept, inputs)
+        ours, theirs = approximate(inputs, 2), ExactSearch(kept)(inputs, 2)
+        np.testing.assert_allclose(probabilities(kept, ours), probabilities(kept, theirs), rtol=1e-3)
+        assert approximate.report.probability_error < 1e-3
+
+    def test_where_the_cells_hold_too_few_candidates_all_labels_are_compared(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kept, inputs = kept_labels(SimilarityConfig(), [1] * 300), random_vectors(5, 1, 8)
+        approximate = ApproximateSearch(kept, inputs)
+        monkeypatch.setattr(LabelIndex, "nearest", lambda _, rows, count: np.full((len(rows), count), -1))
+        assert (approximate(inputs, 3).places == ExactSearch(kept)(inputs, 3).places).all()
+
+    def test_the_same_labels_make_the_same_index(self) -> None:
+        vectors, inputs = random_vectors(3000, 8), random_vectors(20, 8, seed=1)
+        one, other = (LabelIndex(vectors, of_one_length=False).nearest(inputs, 10) for _ in range(2))
+        assert (one == other).all()
+
+    def test_a_classifier_searches_as_it_is_told(self, tiny: Callable[[str], Path], tmp_path: Path) -> None:
+        exact = MaskMatcher.from_pretrained(tiny("bert"), MANY, search="exact")
+        approximate = MaskMatcher.from_pretrained(tiny("bert"), MANY, search="approximate")
+        assert exact.search_.kind == "exact"
+        report = approximate.search_
+        assert (report.kind, report.labels) == ("approximate", len(MANY))
+        assert report.recall > 0.9
+        assert approximate.search_ is report  # built once
+        assert [row[0][0] for row in approximate.top_k(TEXTS, 2)] == exact.predict(TEXTS)
+        np.testing.assert_allclose(approximate.predict_proba(TEXTS), exact.predict_proba(TEXTS), atol=1e-6)
+        approximate.add_labels(["another"])
+        assert approximate.search_.labels == len(MANY) + 1
+        loaded = MaskMatcher.from_pretrained(approximate.save_pretrained(tmp_path / "model"))
+        assert loaded.config.search == "approximate"
+        assert MaskMatcher.from_pretrained(tmp_path / "model", search="exact").search_.kind == "exact"
+
+    def test_an_export_searches_like_its_classifier(self, tiny: Callable[[str], Path], tmp_path: Path) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, search="approximate")
+        export(matcher, tmp_path / "export")
+        loaded = ExportedMatcher.from_pretrained(tmp_path / "export")
+        assert loaded.search_.kind == "approximate"
+        assert loaded.search_ is loaded.search_  # built once
+        exact = ExportedMatcher.from_pretrained(tmp_path / "export", search="exact")
+        assert exact.search_.kind == "exact"
+        for ours, theirs in zip(loaded.top_k(TEXTS, 2), exact.top_k(TEXTS, 2), strict=True):
+            assert ours[0][1] == pytest.approx(theirs[0][1], rel=1e-3)
+        with pytest.raises(MaskMatchError, match="no search 'fast'"):
+            ExportedMatcher.from_pretrained(tmp_path / "export", search="fast")  # type: ignore[arg-type]
+
+    def test_it_is_taken_from_many_labels_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        kept = kept_labels(SimilarityConfig(), [1] * 500)
+        assert make_search(kept, "auto", lambda: pytest.fail("no index is measured")).report.kind == "exact"
+        monkeypatch.setattr(search, "MOST_SEARCHED_EXACTLY", 499)
+        assert make_search(kept, "auto", lambda: random_vectors(4, 1, 8)).report.kind == "approximate"
+        monkeypatch.setattr(search, "index_available", lambda: False)
+        assert make_search(kept, "auto", lambda: random_vectors(4, 1, 8)).report.kind == "exact"
+
+
+class TestClassifier:
+    def test_search_follows_the_weights_and_the_labels(self, tiny: Callable[[str], Path]) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        matcher.top_k(TEXTS, 1)
+        with torch.no_grad():
+            for parameter in matcher.encoder.model.parameters():
+                parameter.add_(torch.randn_like(parameter), alpha=0.1)
+        for _ in range(2):
+            best = matcher.predict_proba(TEXTS).max(axis=1)
+            np.testing.assert_allclose([pairs[0][1] for pairs in matcher.top_k(TEXTS, 1)], best, rtol=1e-4)
+            matcher.rename_label("refund", "money back").rename_label("money back", "refund")
+
+    def test_what_was_made_for_the_labels_is_kept_between_calls(self, tiny: Callable[[str], Path]) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        matcher.predict(TEXTS)
+        before = matcher.prediction()
+        matcher.top_k(TEXTS, 2)
+        assert matcher.prediction() is before
+        matcher.add_labels(["another"])
+        assert matcher.prediction() is not before
+
+    @pytest.mark.parametrize("threshold", [0.0, 0.05, 0.5, 0.99, 1.0])
+    def test_labels_above_a_threshold_are_found_however_many(
+        self, tiny: Callable[[str], Path], threshold: float
+    ) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, multi_label=True)
+        matrix = matcher.predict_proba(TEXTS)
+        for row, chosen in zip(matrix, matcher.predict(TEXTS, threshold=threshold), strict=True):
+            clear = {MANY[place] for place in np.flatnonzero(row > threshold + 1e-4)}
+            perhaps = {MANY[place] for place in np.flatnonzero(row > threshold - 1e-4)}
+            assert clear <= set(chosen) <= perhaps
+            assert len(set(chosen)) == len(chosen)
+
+    def test_an_unknown_search_is_a_sentence(self, tiny: Callable[[str], Path]) -> None:
+        with pytest.raises(MaskMatchError, match="no search 'fast'; choose one of auto, exact, approximate"):
+            MaskMatcher.from_pretrained(tiny("bert"), MANY, search="fast")  # type: ignore[arg-type]
+
+    def test_without_faiss_it_says_what_to_install(
+        self, tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("maskmatch.label_index.find_spec", lambda _: None)
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, search="approximate")
+        with pytest.raises(MaskMatchError, match=r"maskmatch\[index\]"):
+            matcher.predict(TEXTS)
+
+
+def test_the_guide_names_the_switch() -> None:
+    assert f"{search.MOST_SEARCHED_EXACTLY:,}" in (MaskMatcher.from_pretrained.__doc__ or "")
+    assert math.log2(search.BLOCK).is_integer()
