@@ -156,7 +156,7 @@ class TrainingConfig:
             would overwrite. 0: not at all.
         label_encoding: ``"full"``: every step reads all labels; ``"sampled"``: it reads those that matter to its texts
             and takes the vectors of the others from the last time they were read, so that its time does not grow with
-            the number of labels; ``"auto"``: the first up to 256 label texts, the second beyond.
+            the number of labels, but learns less in a short run; ``"auto"``: the first up to 2000 label texts.
         seed: Same seed, same result.
         patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
             early. In both cases the weights that did best on dev are kept.

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from maskmatch.label_vectors import LabelLayout
     from maskmatch.prompts import TokenizedPrompts
 
-MOST_READ_FULLY = 256
-"""Up to how many label texts "auto" reads all of them at every step."""
+MOST_READ_FULLY = 2000
+"""Up to how many label texts "auto" reads all of them at every step: as many as memory allows, for it learns better."""
 
 FRESH = 64
 """How many label texts a step reads with a gradient, unless its texts' own labels alone have more."""
