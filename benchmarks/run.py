@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.common import parser
 
-BENCHMARKS = ("overhead", "zero_shot", "few_shot", "similarity")
+BENCHMARKS = ("overhead", "prediction", "zero_shot", "few_shot", "similarity")
 
 
 def main() -> None:
