@@ -15,7 +15,7 @@ REGIMES = {
     "5 shots": ("5-shots", "5-shots-bare"),
     "A tenth of train": ("10-percent", "10-percent-bare"),
     "All of train": ("full",),
-    "5 shots with a larger encoder, all-mpnet-base-v2": ("5-shots-larger",),
+    "5 shots with a larger encoder": ("5-shots-larger",),
 }
 COLOURS = ("#2166ac", "#c4561b", "#2e8b57", "#8e44ad", "#b8860b")
 SHAPES = ("circle", "square", "diamond", "triangle", "cross")
@@ -59,6 +59,7 @@ def tuning_figures(tuning: dict[str, Any]) -> str:
             f"({tried}) on the dev rows of {' and '.join(budget['datasets'])}, {', '.join(budget['regimes'])}, {seeds} "
             f"seed{'s' * (seeds > 1)}. What did best on average was then used everywhere.",
             table(("method", "learning rate", "epochs", "dev score"), rows),
+            " ".join(tuning["notes"]),
         ]
     )
 

@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.common import parser
 
-BENCHMARKS = ("overhead", "zero_shot", "few_shot", "similarity", "many_labels")
+BENCHMARKS = ("overhead", "prediction", "zero_shot", "few_shot", "similarity", "many_labels", "experiment")
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Zero-shot accuracy through the mask, with and without the adapter, beside mean-pooled matching.
 
-On datasets that the adapter has not seen: neither texts nor label names. Whole test sets, one fixed prompt a task, and
+On datasets that the adapter does not learn from (a few label names are also those of datasets that it does learn from:
+``benchmarks/corpus.py`` lists them). Whole test sets, one fixed prompt a task, and
 on two of them five other prompts that the adapter has not seen either.
 """
 

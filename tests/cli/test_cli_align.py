@@ -16,7 +16,7 @@ from toy_data import LABELS, TEXTS, TRUTH
 if TYPE_CHECKING:
     from pathlib import Path
 
-QUICK = ["--steps", "1", "--matching-steps", "1", "--rank", "2"]
+QUICK = ["--steps", "1", "--rank", "2"]
 SET = {"kind": "topic", "labels": {"refund": ["it is pending"], "card lost": ["block it"]}}
 
 
@@ -77,6 +77,14 @@ class TestAlign:
         card = (tmp_path / "a" / "README.md").read_text()
         for setting in ("steps | 2", "matching steps | 3", "rank | 5", "learning rate | 0.005", "seed | 7"):
             assert f"| {setting} |" in card
+        for source in (f"the texts of {rows}", "the label names of refund,card lost", f"the label sets of {sets}"):
+            assert f"- {source}" in card
+
+    def test_steps_for_label_sets_need_label_sets(self, run: Run, toy: Path, tmp_path: Path) -> None:
+        result = run("align", toy, "-o", tmp_path / "a", "--matching-steps", 5)
+        assert result.code == 2
+        assert "--label-sets" in result.err
+        assert not (tmp_path / "a").exists()
 
     def test_lines_of_text_will_do(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         (tmp_path / "lines.txt").write_text("\n".join(TEXTS))

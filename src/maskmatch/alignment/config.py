@@ -41,9 +41,9 @@ class AlignmentConfig:
     rank: int = 16
     learning_rate: float = 1e-3
     draws: int = 3
-    texts_a_draw: int = 10
-    names_a_draw: int = 14
-    anchor: float = 1.0
+    texts_a_draw: int = 12
+    names_a_draw: int = 20
+    anchor: float = 3.0
     seed: int = 0
     checkpoints: str | Path | None = None
     resume: bool = False

@@ -21,8 +21,9 @@ class Learning:
 
     steps: Annotated[int, typer.Option(help="Steps without labels.", min=1, rich_help_panel=options.TRAINING)] = 150
     matching_steps: Annotated[
-        int, typer.Option(help="Steps with label sets.", min=1, rich_help_panel=options.TRAINING)
-    ] = 350
+        int | None,
+        typer.Option(help="Steps with label sets; 350 if left out.", min=0, rich_help_panel=options.TRAINING),
+    ] = None
     rank: Annotated[int, typer.Option(help="The rank of the adapter.", min=1, rich_help_panel=options.TRAINING)] = 16
     learning_rate: options.LearningRate = 1e-3
     checkpoints: options.Checkpoints = None
@@ -32,7 +33,8 @@ class Learning:
         """The same as the library takes it."""
         from maskmatch.alignment import AlignmentConfig
 
-        return AlignmentConfig(seed=seed, **vars(self))
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return AlignmentConfig(seed=seed, **given)
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,10 @@ def align(
     from maskmatch.data.label_sets import load_label_sets
     from maskmatch.label_files import load_labels
 
+    if learning.matching_steps and label_sets is None:
+        raise typer.BadParameter(
+            "there are no label sets to match; give --label-sets too.", param_hint="--matching-steps"
+        )
     output = output.expanduser()
     check_output(output, model)  # before the work, not after it
     config = learning.config(seed)
@@ -91,7 +97,10 @@ def align(
     sets = [] if label_sets is None else load_label_sets(label_sets)
     before = check.accuracy(model, reading)
     plain = [str(text) for text in examples.texts]
-    alignment = run(plain, names, model=model, label_sets=sets, config=config, sources=[f"the texts of {texts}"])
+    sources = [f"the texts of {texts}"]
+    sources += [] if labels is None else [f"the label names of {labels}"]
+    sources += [] if label_sets is None else [f"the label sets of {label_sets}"]
+    alignment = run(plain, names, model=model, label_sets=sets, config=config, sources=sources)
     alignment.save(output)
     after = check.accuracy(str(output), reading)
     if json:
