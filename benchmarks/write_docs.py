@@ -22,8 +22,8 @@ def readme_figures() -> str:
     default, bare = _way(few, "default"), _way(few, "without the adapter")
     means = zero["means"]
     return (
-        f"With names alone, over {len(zero_datasets(zero))} datasets that the default has not learned from, it is right in "
-        f"**{means[ADAPTED]:.1%}** of the test texts on average; the same encoder read by the mean of its tokens in "
+        f"With names alone, over {len(zero_datasets(zero))} datasets that the default has not learned from, it is right "
+        f"in **{means[ADAPTED]:.1%}** of the test texts on average; the same encoder read by the mean of its tokens in "
         f"{means[POOLED]:.1%}, and read at its mask without the adapter in {means[BARE]:.1%}.\n\n"
         f"On banking77 (77 intents, {few['shots']} examples each, the whole test set of {few['rows']:,} texts), the "
         f"library's defaults reach an accuracy of **{_seeds(default)}** in {default['steps']} training steps, and "
@@ -118,8 +118,8 @@ def benchmarks_page() -> str:
                 "Every figure here comes from a file in `benchmarks/results/`, which names its command, versions and "
                 "machine. This page is written by `make docs`.",
                 "## Names alone",
-                "Accuracy on whole test sets of datasets that the default's adapter has not learned from; one fixed prompt "
-                "a task. `docs/alignment.md` tells how the adapter came about.",
+                "Accuracy on whole test sets of datasets that the default's adapter has not learned from; one fixed "
+                "prompt a task. `docs/alignment.md` tells how the adapter came about.",
                 zero_shot_figures(),
                 "## Few shots, the library's defaults",
                 few_shot_figures(),
@@ -209,9 +209,9 @@ def _similarity_reason(table: list[dict[str, Any]]) -> str:
     return (
         "the means over the datasets with three seeds are "
         + ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
-        + ". All three lie close together on average. The dot product falls behind where there are many labels (trec50), "
-        "in accuracy and in calibration, so a cosine is the default; the fixed and the learned temperature lie within each "
-        "other's spread, so it is the simpler one. The raw dot product is the paper's, and stays a choice "
+        + ". All three lie close together on average. The dot product falls behind where there are many labels "
+        "(trec50), in accuracy and in calibration, so a cosine is the default; the fixed and the learned temperature "
+        "lie within each other's spread, so it is the simpler one. The raw dot product is the paper's, and stays a choice "
         '(`similarity="dot"`).'
     )
 
