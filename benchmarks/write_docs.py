@@ -22,9 +22,9 @@ def readme_figures() -> str:
     default, bare = _way(few, "default"), _way(few, "without the adapter")
     means = zero["means"]
     return (
-        f"With names alone, over {len(zero_datasets(zero))} datasets that the default has not learned from, it is right "
-        f"in **{means[ADAPTED]:.1%}** of the test texts on average; the same encoder read by the mean of its tokens in "
-        f"{means[POOLED]:.1%}, and read at its mask without the adapter in {means[BARE]:.1%}.\n\n"
+        f"With names alone, over {len(zero_datasets(zero))} datasets that the default has not learned from, it is "
+        f"right in **{means[ADAPTED]:.1%}** of the test texts on average; the same encoder read by the mean of its "
+        f"tokens in {means[POOLED]:.1%}, and read at its mask without the adapter in {means[BARE]:.1%}.\n\n"
         f"On banking77 (77 intents, {few['shots']} examples each, the whole test set of {few['rows']:,} texts), the "
         f"library's defaults reach an accuracy of **{_seeds(default)}** in {default['steps']} training steps, and "
         f"{_seeds(bare)} from the encoder without the adapter. "
@@ -211,8 +211,8 @@ def _similarity_reason(table: list[dict[str, Any]]) -> str:
         + ", ".join(f"{name} {value:.4f}" for name, value in averages.items())
         + ". All three lie close together on average. The dot product falls behind where there are many labels "
         "(trec50), in accuracy and in calibration, so a cosine is the default; the fixed and the learned temperature "
-        "lie within each other's spread, so it is the simpler one. The raw dot product is the paper's, and stays a choice "
-        '(`similarity="dot"`).'
+        "lie within each other's spread, so it is the simpler one. The raw dot product is the paper's, and stays a "
+        'choice (`similarity="dot"`).'
     )
 
 
