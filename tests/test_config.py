@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from maskmatch.config import MatcherConfig, TrainingConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import METHODS, Method
+from maskmatch.settings import added_setting, as_json
 from maskmatch.similarity import SimilarityConfig
 from maskmatch.tasks import TASKS, Task
 
@@ -158,3 +160,16 @@ def test_resuming_needs_checkpoints() -> None:
     with pytest.raises(MaskMatchError, match="name the folder of the checkpoints"):
         TrainingConfig(resume=True)
     assert TrainingConfig(resume=True, checkpoints="folder").resume
+
+
+def test_a_setting_that_was_added_later_does_not_change_what_was_written_down_before() -> None:
+    @dataclass(frozen=True)
+    class Before:
+        kind: str = "dot"
+
+    @dataclass(frozen=True)
+    class After(Before):
+        masks: str = added_setting("mean")
+
+    assert as_json({"of": [After()]}) == as_json({"of": [Before()]})
+    assert as_json(After(masks="late")) == {"kind": "dot", "masks": "late"}

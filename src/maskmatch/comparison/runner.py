@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ from maskmatch.comparison.provenance import versions
 from maskmatch.data import Examples
 from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
+from maskmatch.settings import as_json
 from maskmatch.targets import row_labels
 
 if TYPE_CHECKING:
@@ -55,22 +56,22 @@ class Plan:
     def settings(self) -> dict[str, Any]:
         """All that decides on the result, as plain JSON."""
         config = self.variant.config(len(self.train), self.seed)
-        training = {name: value for name, value in asdict(config).items() if name not in ("checkpoints", "resume")}
+        training = {name: value for name, value in as_json(config).items() if name not in ("checkpoints", "resume")}
         settings = {
             "maskmatch": versions().get("maskmatch"),
             "dataset": self.data.name,
-            "task": asdict(self.data.task),
+            "task": self.data.task,
             "labels": digest(repr([self.data.labels.label(id_) for id_ in self.data.labels]).encode()),
             "variant": self.variant.to_json(),
             "model": {"name": None if self.model is None else str(self.model), "digest": self.weights},
-            "regime": asdict(self.regime),
+            "regime": self.regime,
             "seed": self.seed,
             "training": training if self.regime.trains else None,
             "train": {"rows": len(self.train), "digest": self.train.digest},
             "dev": None if self.dev is None else {"rows": len(self.dev), "digest": self.dev.digest},
             "measured": {"rows": len(self.measured), "digest": self.measured.digest},
         }
-        return dict(json.loads(json.dumps(settings, default=_plain)))
+        return dict(as_json(settings))
 
     @cached_property
     def digest(self) -> str:
@@ -224,9 +225,3 @@ def model_digest(model: str | Path | None) -> str:
     folder, _ = find_model(model)
     files = sorted(path for path in folder.rglob("*") if path.suffix in (".json", ".safetensors", ".txt", ".model"))
     return digest(*(part for path in files for part in (str(path.relative_to(folder)).encode(), path.read_bytes())))
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return list(value) if isinstance(value, (set, frozenset, tuple)) else str(value)

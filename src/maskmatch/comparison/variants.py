@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.config import TrainingConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
+from maskmatch.settings import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "max_length")
 OWN_BUSINESS = ("seed", "checkpoints", "resume")
@@ -76,9 +76,9 @@ class Variant:
         """All that it is but for its encoder, as plain JSON."""
         return {
             "name": self.name,
-            "method": asdict(self.row),
-            "matcher": {name: _plain(value) for name, value in self.matcher.items() if name != "model"},
-            "training": {name: _plain(value) for name, value in self.training.items()},
+            "method": as_json(self.row),
+            "matcher": as_json({name: value for name, value in self.matcher.items() if name != "model"}),
+            "training": as_json(self.training),
             "epoch_factor": self.epoch_factor,
         }
 
@@ -99,9 +99,3 @@ def _refuse_unknown(name: str, options: Mapping[str, Any], allowed: Sequence[str
     unknown = [option for option in options if option not in allowed]
     if unknown:
         raise MaskMatchError(f"{name!r} cannot differ by {unknown[0]!r}; it can by {', '.join(allowed)}.")
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return dict(value) if isinstance(value, Mapping) else value
