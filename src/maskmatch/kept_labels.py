@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maskmatch.products import product
 from maskmatch.similarity_config import FIRST_OFFSET, STEEPNESS
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class KeptLabels:
         """The scores of texts, as they are compared (n, dim), with the labels of a range: (n, stop - start)."""
         table, present = self.table[start:stop], self.present[start:stop]
         first, last = int(table[0, 0]), int(table[-1].max()) + 1
-        scores = self._scaled(rows @ self.vectors[first:last].T)  # label texts lie in the order of labels
+        scores = self._scaled(product(rows, self.vectors[first:last]))  # label texts lie in the order of labels
         arranged = scores[:, :, None] if table.shape[1] == 1 else scores[:, np.maximum(table - first, 0)]
         return join_phrases(arranged, present, self.config.phrases)
 
