@@ -82,7 +82,8 @@ class Prediction:
         groups = length_groups(prompts.lengths, batch_size)
         with _progress(len(prompts)) as bar:
             for rows in groups:
-                yield rows, self.runtime(PaddedBatch.of(prompts, rows, pad_id))
+                read = [self.runtime(PaddedBatch.of(reading, rows, pad_id)) for reading in prompts.readings]
+                yield rows, read[0] if len(read) == 1 else np.mean(read, axis=0)
                 bar.update(len(rows))
 
     def all_vectors(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
@@ -169,14 +170,14 @@ class Prediction:
         texts = [text for label in self.labels.labels for text in (label.verbalizer if words else label.texts)]
         some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
         fields = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some.tolist()]
-        read = self.all_vectors(self.tokenizer(self.config.prompt, fields))
+        read = self.all_vectors(self.tokenizer.pooled(self.config.prompts, fields))
         return np.concatenate([read, (read + np.roll(read, len(read) // 2, axis=0)) / 2])
 
 
 def tokenize_texts(tokenizer: PromptTokenizer, config: MatcherConfig, texts: Sequence[Any]) -> TokenizedPrompts:
-    """Texts in their input prompt."""
+    """Texts in their input prompts."""
     fields = config.prompt.fields
-    return tokenizer(config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)])
+    return tokenizer.pooled(config.prompts, [field_texts(text, fields, row) for row, text in enumerate(texts)])
 
 
 def labels_above(probabilities: NDArray[Any], labels: LabelSet, threshold: float) -> list[list[Hashable]]:

@@ -79,12 +79,12 @@ class TrainingData:
 
         Where label vectors are kept, the model chooses the label prompts when it has read the texts.
         """
-        pooled = self.texts.select(rows)
+        texts = pooled = self.texts.select(rows).flat
         if self.label_prompts is not None and self.memory is None:
-            pooled = pooled.followed_by(self.label_prompts)
+            pooled = texts.followed_by(self.label_prompts.flat)
         return {
             "groups": length_batches(pooled, self.pad_id),
-            "texts": len(rows),
+            "texts": len(texts),
             "targets": torch.from_numpy(self.targets[list(rows)]),
             "layout": self.layout,
             "words": self.label_words,
@@ -102,7 +102,8 @@ class TrainingData:
 
     def digest(self) -> str:
         """What tells these data from others."""
-        prompts = [*self.texts.input_ids, *(self.label_prompts.input_ids if self.label_prompts else ())]
+        labels = self.label_prompts.flat.input_ids if self.label_prompts else ()
+        prompts = [*self.texts.flat.input_ids, *labels]
         return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
 
 

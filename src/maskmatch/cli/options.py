@@ -64,8 +64,16 @@ MethodName = Annotated[
     str | None,
     typer.Option(help="mask-matching, or a method to compare it with; or the saved classifier's own."),
 ]
-InputPrompt = Annotated[str | None, typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'")]
-LabelPrompt = Annotated[str | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'")]
+InputPrompt = Annotated[
+    list[str] | None,
+    typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'; several are averaged."),
+]
+LabelPrompt = Annotated[
+    list[str] | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'; several are averaged.")
+]
+DebiasName = Annotated[
+    str | None, typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both.")
+]
 ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
 MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
 Device = Annotated[str | None, typer.Option(help="Where to compute, e.g. cpu or cuda:1; a GPU if there is one.")]
@@ -157,6 +165,7 @@ class Classifier:
     model: ModelName = None
     prompt: InputPrompt = None
     label_prompt: LabelPrompt = None
+    debias: DebiasName = None
     max_length: MaxLength = None
     multi_label: MultiLabel = None
     threshold: Threshold = None
@@ -166,7 +175,8 @@ class Classifier:
         """The classifier; ``more`` are other options of ``from_pretrained``."""
         from maskmatch.classifier import MaskMatcher
 
-        return MaskMatcher.from_pretrained(labels=labels, **vars(self), **more)
+        prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}
+        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, **more})
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -37,9 +37,22 @@ class TokenizedPrompts:
     input_ids: list[NDArray[np.int32]]
     mask_positions: NDArray[np.int64]  # (n, masks)
     cut: NDArray[np.bool_]  # (n,): whether a field text had to be shortened to fit
+    others: tuple[TokenizedPrompts, ...] = ()
+    """The same texts in further prompts of a pool."""
 
     def __len__(self) -> int:
         return len(self.input_ids)
+
+    @property
+    def readings(self) -> tuple[TokenizedPrompts, ...]:
+        """The texts in each prompt of the pool by itself."""
+        return (replace(self, others=()), *self.others) if self.others else (self,)
+
+    @property
+    def flat(self) -> TokenizedPrompts:
+        """All readings one behind the other: all texts in the first prompt, then all in the second, and so on."""
+        first, *rest = self.readings
+        return first.followed_by(*rest) if rest else first
 
     def followed_by(self, *others: TokenizedPrompts) -> TokenizedPrompts:
         """These prompts and others behind them; where the numbers of masks differ, -1 fills the places."""
@@ -58,7 +71,8 @@ class TokenizedPrompts:
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
         """Some of the prompts."""
         rows = np.asarray(rows, dtype=np.int64)
-        return TokenizedPrompts([self.input_ids[row] for row in rows], self.mask_positions[rows], self.cut[rows])
+        ids, others = [self.input_ids[row] for row in rows], tuple(each.select(rows) for each in self.others)
+        return TokenizedPrompts(ids, self.mask_positions[rows], self.cut[rows], others)
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -142,6 +156,12 @@ class PromptTokenizer:
         flat = np.fromiter(tokens, dtype=np.int32, count=int(lengths.sum()))
         input_ids = [flat[start:end] for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False)]
         return TokenizedPrompts(input_ids, np.ascontiguousarray(starts[masks].T), cut)
+
+    def pooled(self, prompts: Sequence[Prompt], rows: Sequence[FieldTexts]) -> TokenizedPrompts:
+        """Tokenise each prompt of a pool for each row; a text counts as cut where it is in any of them."""
+        first, *others = [self(prompt, rows) for prompt in prompts]
+        cut = np.any([first.cut, *(each.cut for each in others)], axis=0)
+        return replace(first, cut=cut, others=tuple(others)) if others else first
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of bare words as they would stand inside a sentence, without special tokens."""
