@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import experiment_page
+from benchmarks import experiment_page, studies_page
 from benchmarks.common import RESULTS, read_results
 from benchmarks.markdown import origin, table
 from benchmarks.zero_shot import WAYS
@@ -237,6 +237,7 @@ def pages() -> dict[Path, str]:
             ROOT / "docs" / "alignment.md", f"{zero_shot_figures()}\n\n{few_shot_figures()}"
         ),
         ROOT / "docs" / "benchmarks.md": benchmarks_page(),
+        ROOT / "docs" / "studies.md": _with_figures(ROOT / "docs" / "studies.md", studies_page.figures()),
     }
     if (RESULTS / "experiment.json").is_file():
         page = ROOT / "docs" / "experiment.md"

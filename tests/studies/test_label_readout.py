@@ -31,6 +31,16 @@ def test_each_way_reads_where_its_name_says() -> None:
     crossed = _variant("text max of bare text, label max of bare name")
     assert (crossed.row.input_readout, crossed.row.label_readout) == ("max", "max")
     assert crossed.matcher == {"prompt": "{text}", "label_prompt": "{label}"}
+    trained = STUDY.parts[1].variants_for("question")
+    assert [variant.name for variant in trained[:7]] == [
+        BOTH_MASKS,
+        "text mask, label mean",
+        "text mask, label max",
+        "text mask, label cls",
+        "text mask, label mean of bare name",
+        "text mean, label mask",
+        "text mean of bare text, label mean of bare name",
+    ]
 
 
 def test_the_answer_follows_the_cells() -> None:

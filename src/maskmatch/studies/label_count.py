@@ -185,10 +185,10 @@ LABEL_COUNT = Study(
         "Every training samples labels (label_encoding sampled): reading thousands of names at each step would take "
         "hours, and a study of numbers should not change the way of training in between.",
         "Distractors are two or three real words put together: from the names and texts of the dataset (near), or "
-        "words for everyday things (far). Nobody would call a label so, and real labels of that number might be harder.",
+        "words for everyday things (far). Nobody would call a label so; real labels in such numbers might be harder.",
         "The default encoder has learned from train rows of clinc150.",
         "Memory is that of the whole process, which has run other cells before.",
         "Measured on 1,000 test rows at most.",
     ),
-    minutes=45,
+    minutes=50,
 )

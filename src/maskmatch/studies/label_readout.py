@@ -21,7 +21,7 @@ BARE_ENCODER = " (bare encoder)"
 ENCODERS = {"": {}, BARE_ENCODER: {"model": EMBEDDED_MODEL}}
 """The default has learned to answer through its mask, so it cannot be the only judge of where to read."""
 
-POOLED: tuple[Readout, ...] = tuple(each for each in get_args(Readout) if each != "mask")
+POOLED: tuple[Readout, ...] = ("mean", "max", "cls")
 BOTH_MASKS = "text mask, label mask"
 
 
@@ -33,7 +33,7 @@ LABEL_SIDE = [_name("mask", f"{readout}{form}") for form in ("", " of bare name"
 INPUT_SIDE = [_name(f"{readout}{form}", "mask") for form in ("", " of bare text") for readout in POOLED]
 CROSSED = [_name(readout, readout) for readout in POOLED]
 BARE_CROSSED = [_name(f"{readout} of bare text", f"{readout} of bare name") for readout in POOLED]
-TRAINED = [BOTH_MASKS, *LABEL_SIDE[:3], LABEL_SIDE[3], INPUT_SIDE[0], BARE_CROSSED[2]]
+TRAINED = [BOTH_MASKS, *LABEL_SIDE[:3], LABEL_SIDE[3], INPUT_SIDE[0], BARE_CROSSED[0]]
 
 QUICK = (BOTH_MASKS, *LABEL_SIDE[:1], *LABEL_SIDE[3:4], *INPUT_SIDE[:1], BOTH_MASKS + BARE_ENCODER)
 

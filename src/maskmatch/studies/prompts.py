@@ -86,8 +86,8 @@ def conclude(found: Found) -> Conclusion:
                 spreads[f"{side} prompts, {regime}"] = told
                 prompts = counted(int(told["prompts"]), f"sensible {side} prompt")
                 sentences.append(
-                    f"{prompts}, {regime}: from {percent(told['low'])} to {percent(told['high'])} on average, a standard "
-                    f"deviation of {100 * told['sd']:.1f} points."
+                    f"{prompts}, {regime}: from {percent(told['low'])} to {percent(told['high'])} on average, a "
+                    f"standard deviation of {100 * told['sd']:.1f} points."
                 )
             odd = [_name(side, name) for name in (EMPTY, MISLEADING, DENYING)]
             sentences.append(against(found, OWN, odd, regime, about=f"Odd {side} prompts"))

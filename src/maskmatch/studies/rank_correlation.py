@@ -38,8 +38,16 @@ class RankCorrelation:
     pairs: int
 
 
-def rank_correlation(one: Sequence[float], other: Sequence[float], *, seed: int = 0) -> RankCorrelation:
+def rank_correlation(
+    one: Sequence[float], other: Sequence[float], *, draws: int = DRAWS, seed: int = 0
+) -> RankCorrelation:
     """Spearman's rank correlation of pairs; equal values share the mean of their ranks.
+
+    Args:
+        one: The one value of each pair.
+        other: The other one.
+        draws: How often pairs are drawn for the interval, and mixed for the chance.
+        seed: Same seed, same result.
 
     Example:
         >>> rank_correlation([1, 2, 3, 4, 5], [10, 20, 30, 40, 50]).value
@@ -53,11 +61,11 @@ def rank_correlation(one: Sequence[float], other: Sequence[float], *, seed: int 
     first, second = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
     observed = _spearman(first[None], second[None])[0]
     rng = np.random.default_rng(seed)
-    drawn = rng.integers(len(first), size=(DRAWS, len(first)))  # (draws, pairs)
+    drawn = rng.integers(len(first), size=(draws, len(first)))  # (draws, pairs)
     low, high = np.quantile(_spearman(first[drawn], second[drawn]), (0.025, 0.975))
-    mixed = rng.permuted(np.tile(second, (DRAWS, 1)), axis=1)
-    extreme = np.abs(_spearman(np.tile(first, (DRAWS, 1)), mixed)) >= abs(observed) - 1e-12
-    p = (int(extreme.sum()) + 1) / (DRAWS + 1)
+    mixed = rng.permuted(np.tile(second, (draws, 1)), axis=1)
+    extreme = np.abs(_spearman(np.tile(first, (draws, 1)), mixed)) >= abs(observed) - 1e-12
+    p = (int(extreme.sum()) + 1) / (draws + 1)
     return RankCorrelation(float(observed), float(low), float(high), p, len(first))
 
 
