@@ -95,7 +95,7 @@ def test_label_counts() -> None:
     assert costs["100,000 with near ones"]["training_seconds"] == pytest.approx(50 / 4)
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), min_size=4, max_size=12))
 def test_rank_correlation_is_symmetric_and_bounded(pairs: list[tuple[float, float]]) -> None:
     one, other = (list(values) for values in zip(*pairs, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from comparison_tools import toy_splits
@@ -27,6 +27,7 @@ NAMES = st.lists(WORD, min_size=1, max_size=12, unique_by=lambda name: name.case
 MAKERS = (abbreviated, without_vowels, numbered, generic, synonyms, distinct)
 
 
+@settings(deadline=None)
 @given(NAMES, st.integers(0, 5))
 def test_as_many_names_all_different_none_empty(names: list[str], seed: int) -> None:
     for made in [make(names) for make in MAKERS] + [random_words(names, seed), shuffled(names, seed)]:
@@ -35,6 +36,7 @@ def test_as_many_names_all_different_none_empty(names: list[str], seed: int) -> 
         assert len({name.casefold() for name in made}) == len(made)
 
 
+@settings(deadline=None)
 @given(NAMES, st.integers(0, 5))
 def test_shuffled_names_are_the_same_and_none_keeps_its_place(names: list[str], seed: int) -> None:
     made = shuffled(names, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -67,8 +68,8 @@ class Found:
 
     @property
     def regimes(self) -> list[str]:
-        """The regimes that there are cells of, in their order."""
-        return list(dict.fromkeys(cell.regime for cell in self.comparison.cells))
+        """The regimes that there are cells of, those with the fewest training rows first."""
+        return sorted(dict.fromkeys(cell.regime for cell in self.comparison.cells), key=_training_rows)
 
     def methods(self, regime: str) -> list[str]:
         """The variants that there are cells of in a regime, in their order."""
@@ -154,6 +155,18 @@ class Study:
         """A tiny version, to look at the form: one dataset a part, one seed, few rows, hardly any training."""
         parts = tuple(_quick_part(part) for part in self.parts)
         return replace(self, parts=parts, seeds=1, test_rows=QUICK_ROWS)
+
+
+def _training_rows(regime: str) -> float:
+    """Where a regime stands among others, by its name.
+
+    >>> sorted(["full data", "20 shots", "10% of train", "zero-shot", "5 shots"], key=_training_rows)
+    ['zero-shot', '5 shots', '20 shots', '10% of train', 'full data']
+    """
+    number = re.match(r"[\d.]+", regime)
+    if number is None:
+        return 0.0 if regime == "zero-shot" else float("inf")
+    return float(number[0]) * (1e9 if "%" in regime else 1.0)
 
 
 def _quick_part(part: Part) -> Part:
