@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from maskmatch.data import draw_fraction, draw_shots, load_examples
     from maskmatch.errors import MaskMatchError
     from maskmatch.evaluation import EvaluationReport
+    from maskmatch.expansion import Expansion, expand_labels
     from maskmatch.exporting import export
     from maskmatch.exports import ExportedMatcher
     from maskmatch.labels import Label, LabelSet
@@ -41,6 +42,8 @@ _HOMES = {
     "load_examples": "data",
     "MaskMatchError": "errors",
     "EvaluationReport": "evaluation",
+    "Expansion": "expansion",
+    "expand_labels": "expansion",
     "ExportedMatcher": "exports",
     "export": "exporting",
     "Label": "labels",
@@ -60,6 +63,7 @@ __all__ = [
     "AlignmentConfig",
     "Comparison",
     "EvaluationReport",
+    "Expansion",
     "ExportedMatcher",
     "Label",
     "LabelSet",
@@ -74,6 +78,7 @@ __all__ = [
     "compare",
     "draw_fraction",
     "draw_shots",
+    "expand_labels",
     "export",
     "load_examples",
 ]

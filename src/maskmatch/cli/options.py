@@ -163,10 +163,10 @@ class Classifier:
     device: Device = None
 
     def load(self, labels: LabelsLike | None, **more: Any) -> MaskMatcher:
-        """The classifier; ``more`` are other options of ``from_pretrained``."""
+        """The classifier; ``more`` are other options of ``from_pretrained``, or take the place of its own."""
         from maskmatch.classifier import MaskMatcher
 
-        return MaskMatcher.from_pretrained(labels=labels, **vars(self), **more)
+        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **more})
 
 
 @dataclass(frozen=True)
