@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from maskmatch.expansion import Expansion, expand_labels
     from maskmatch.exporting import export
     from maskmatch.exports import ExportedMatcher
+    from maskmatch.label_check import LabelCheck, check_labels, informativeness
     from maskmatch.labels import Label, LabelSet
     from maskmatch.methods import METHODS, Method
     from maskmatch.prompts import Prompt
@@ -46,6 +47,9 @@ _HOMES = {
     "expand_labels": "expansion",
     "ExportedMatcher": "exports",
     "export": "exporting",
+    "LabelCheck": "label_check",
+    "check_labels": "label_check",
+    "informativeness": "label_check",
     "Label": "labels",
     "LabelSet": "labels",
     "METHODS": "methods",
@@ -66,6 +70,7 @@ __all__ = [
     "Expansion",
     "ExportedMatcher",
     "Label",
+    "LabelCheck",
     "LabelSet",
     "MaskMatchError",
     "MaskMatcher",
@@ -75,11 +80,13 @@ __all__ = [
     "Task",
     "TrainingConfig",
     "align",
+    "check_labels",
     "compare",
     "draw_fraction",
     "draw_shots",
     "expand_labels",
     "export",
+    "informativeness",
     "load_examples",
 ]
 

@@ -9,8 +9,9 @@ import torch
 if TYPE_CHECKING:
     from maskmatch.labels import LabelSet
 
-NAME_WEIGHT = 20
-"""How many examples a name weighs as much as: a few examples, which may be wrong, move it a little."""
+MOST_SHARE, SHRINK = 0.6, 4
+"""The share that n examples have in a label's vector is 0.6 n / (n + 4): a few of them, which may be wrong, move it
+little, and however many there are, the name keeps a good part."""
 
 
 def moved_by_examples(vectors: torch.Tensor, labels: LabelSet) -> torch.Tensor:
@@ -36,7 +37,7 @@ def moved_by_examples(vectors: torch.Tensor, labels: LabelSet) -> torch.Tensor:
     sums = sums.index_add(0, owners[is_example], examples / _lengths(examples))
     means = sums / _lengths(sums)  # (K, masks, dim), of length 1
     own = owners[~is_example]
-    share = (counts / (counts + NAME_WEIGHT)).to(vectors)[own][:, None, None]
+    share = (MOST_SHARE * counts / (counts + SHRINK)).to(vectors)[own][:, None, None]
     return (1 - share) * names + share * _lengths(names) * means[own]
 
 

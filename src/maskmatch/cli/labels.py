@@ -10,6 +10,7 @@ import typer
 from maskmatch.cli import options
 from maskmatch.cli.expand import expand
 from maskmatch.cli.groups import grouped
+from maskmatch.cli.label_check import check
 from maskmatch.errors import MaskMatchError
 from maskmatch.whole_folder import recover
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from maskmatch.classifier import MaskMatcher
 
 labels_app = typer.Typer(help="Look at, edit, expand and check labels.", no_args_is_help=True)
-labels_app.command()(grouped(expand))
+for command in (expand, check):
+    labels_app.command()(grouped(command))
 
 Folder = Annotated[str, typer.Argument(help="The folder of a saved classifier.")]
 
