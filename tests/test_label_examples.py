@@ -34,6 +34,8 @@ class TestMoved:
         label = Label("a", description="b", phrases=("c",), examples=("d", "d", "e  f"))
         assert label.texts == ("a: b", "c")
         assert label.parts == ("a: b", "c", ExampleText("d"), ExampleText("e  f"))
+        assert repr(Label("a")) == "Label(id='a', name='a', description='', phrases=(), words=())"
+        assert repr(label).endswith("words=(), examples=('d', 'e  f'))")
         with pytest.raises(MaskMatchError, match="blank example"):
             Label("a", examples=(" ",))
 

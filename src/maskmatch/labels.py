@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
 from typing import Any, overload
@@ -124,6 +124,11 @@ class Label:
         object.__setattr__(self, "phrases", tuple(phrase for phrase in phrases if phrase != name))
         object.__setattr__(self, "words", words)
         object.__setattr__(self, "examples", examples)
+
+    def __repr__(self) -> str:
+        # Examples are left out where there are none: finished work knows labels by how they are shown.
+        shown = [each.name for each in fields(self) if each.name != "examples" or self.examples]
+        return f"Label({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @property
     def is_its_name(self) -> bool:

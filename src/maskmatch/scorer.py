@@ -43,7 +43,7 @@ class TorchRuntime:
 
     def __init__(self, model: MatchingModel) -> None:
         self._model = model
-        model.prepare_to_predict()
+        model.prepare()
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
         """The vectors of texts: (rows, masks, dim)."""
