@@ -91,7 +91,7 @@ def _phrases_of(row: dict[str, Any]) -> Iterator[ScoredPhrase]:
     for kind in ("phrase", "example"):
         if row.get(kind):
             score, lead = (_number(row.get(name)) for name in ("score", "lead"))
-            yield ScoredPhrase(row[kind], kind, score, lead, row.get("source") or "by hand")  # type: ignore[arg-type]
+            yield ScoredPhrase(row[kind], kind, score, lead, row.get("source") or "by hand")
 
 
 def _number(cell: Any) -> float:

@@ -171,7 +171,7 @@ def _far_and_crowding(labels: LabelSet, nearest: NDArray[np.int64]) -> list[Find
             "unmatched",
             (labels[place],),
             f'No text comes nearest to "{labels.labels[place].name}", of {len(nearest)} texts.',
-            "Say it as the texts would, add phrases (maskmatch labels expand), or leave the label out if none needs it.",
+            "Say it as the texts would, add phrases (maskmatch labels expand), or leave out what nobody needs.",
         )
         for place in np.flatnonzero(counts == 0).tolist()
     ]
