@@ -44,32 +44,34 @@ def training_words(
         number: The most words a label.
     """
     counts, sizes = _counts(labels, texts, targets)
-    vocabulary = [word for word, count in sum(counts, Counter()).items() if count >= LEAST_TEXTS]
-    if not vocabulary:
-        return [[] for _ in counts]
-    table = np.array([[count[word] for word in vocabulary] for count in counts], dtype=np.float64)  # (K, words)
-    strength = typicality(table, np.array(sizes, dtype=np.float64))
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
     names = {name.casefold() for name in labels.names}
     found = []
-    for row, own in zip(strength, table, strict=True):
-        order = [place for place in np.argsort(-row, kind="stable") if row[place] >= SURE and own[place] >= LEAST_TEXTS]
-        words = _without_parts([vocabulary[place] for place in order if vocabulary[place] not in names], number)
-        found.append([Candidate(word, settled=True) for word in words])
+    for count, size in zip(counts, sizes, strict=True):
+        words = sorted(word for word, own in count.items() if own >= LEAST_TEXTS and word not in names)
+        own, everywhere = (np.array([of[word] for word in words], dtype=np.float64) for of in (count, total))
+        strength = typicality(own, everywhere, size, sum(sizes))
+        order = [place for place in np.argsort(-strength, kind="stable").tolist() if strength[place] >= SURE]
+        taken = _without_parts([words[place] for place in order], number)
+        found.append([Candidate(word, settled=True) for word in taken])
     return found
 
 
-def typicality(counts: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How typical each word is of each label, in standard errors: (K, words).
+def typicality(own: NDArray[np.float64], everywhere: NDArray[np.float64], size: int, texts: int) -> NDArray[np.float64]:
+    """How typical words are of a label, in standard errors: (words,).
 
     Args:
-        counts: (K, words), in how many texts of a label a word stands.
-        sizes: (K,), how many texts a label has.
+        own: (words,), in how many texts of the label each word stands.
+        everywhere: (words,), in how many texts of all labels.
+        size: How many texts the label has.
+        texts: How many texts all labels have.
     """
-    total, texts = counts.sum(axis=0), sizes.sum()
-    background = PRIOR * total / texts  # (words,), what the prior says of PRIOR texts
-    inside, outside = counts + background, (total - counts) + background
-    room_inside = np.maximum(sizes[:, None] + PRIOR - inside, 0.5)
-    room_outside = np.maximum(texts - sizes[:, None] + PRIOR - outside, 0.5)
+    background = PRIOR * everywhere / max(texts, 1)  # (words,), what the prior says of PRIOR texts
+    inside, outside = own + background, everywhere - own + background
+    room_inside = np.maximum(size + PRIOR - inside, 0.5)
+    room_outside = np.maximum(texts - size + PRIOR - outside, 0.5)
     odds = np.log(inside / room_inside) - np.log(outside / room_outside)
     return np.asarray(odds / np.sqrt(1 / inside + 1 / outside))
 
