@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from maskmatch import MaskMatcher, MaskMatchError
+from maskmatch import LabelSet, MaskMatcher, MaskMatchError
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -117,6 +117,13 @@ def test_folders_from_before_load(tiny: Callable[[str], Path], tmp_path: Path) -
 def test_what_cannot_be_is_refused(options: dict[str, Any], words: str, tiny: Callable[[str], Path]) -> None:
     with pytest.raises(MaskMatchError, match=words):
         MaskMatcher.from_pretrained(tiny("bert"), LABELS, **options)
+
+
+def test_examples_go_with_neither(tiny: Callable[[str], Path]) -> None:
+    labels = LabelSet.of({name: {"examples": [f"a {name}"]} for name in LABELS})
+    for options in ({"prompt": POOL}, {"label_prompt": LABEL_POOL}, {"debias": "both"}):
+        with pytest.raises(MaskMatchError, match="neither a pool of prompts nor debiased labels"):
+            MaskMatcher.from_pretrained(tiny("bert"), labels, **options).predict(TEXTS)
 
 
 def test_a_pool_of_label_prompts_is_read_whole(tiny: Callable[[str], Path]) -> None:

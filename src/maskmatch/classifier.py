@@ -24,6 +24,8 @@ from maskmatch.whole_folder import recover
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
     from transformers import TrainerCallback
 
     from maskmatch.config import Debias, MatcherConfig, TrainingSummary
@@ -226,6 +228,7 @@ class MaskMatcher(Predictor):
         check_trainable(rows, self.labels, self.config.multi_label)
         if self.labels is None:
             self.labels = label_set_of(rows, examples.label_names, self.config.multi_label)
+        self.labels = self.labels.without_examples  # the training rows take their place
         return rows
 
     # -- prediction ------------------------------------------------------------------------------------------
@@ -269,6 +272,19 @@ class MaskMatcher(Predictor):
     def prediction(self) -> Prediction:
         """The prediction path with everything as it is now."""
         return self._scorer.prediction(self._ready_labels())
+
+    def text_vectors(self, texts: Any) -> NDArray[np.float32]:
+        """The vectors of texts as they are compared with those of labels: (n, dim), of length 1 for a cosine."""
+        prompts = self._read(texts)
+        prediction = self._scorer.prediction(LabelSet.of(["any"]) if self.labels is None else self._ready_labels())
+        return prediction.kept.as_compared(prediction.all_vectors(prompts))
+
+    def phrase_states(self, phrases: Sequence[str]) -> NDArray[np.float32]:
+        """What is read for phrases as if they were names of labels: (n, masks, dim)."""
+        self._check_reads_labels("it reads no names")
+        labels = LabelSet.of(["any"]) if self.labels is None else self.labels
+        read: NDArray[np.float32] = self._scorer.read_labels(labels, list(phrases)).float().cpu().numpy()
+        return read
 
     def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
         return self._scorer.tokenize(texts)

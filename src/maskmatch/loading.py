@@ -65,13 +65,12 @@ def load_new(
 def parts_to_save(parts: SavedParts) -> SavedModel:
     """What is written of a classifier."""
     scorer, labels = parts.scorer, parts.labels
-    vectors, present = scorer.label_vectors(labels)  # (K, phrases, masks, dim)
     return SavedModel(
         encoder=scorer.encoder,
         config=scorer.config,
         labels=labels,
-        label_vectors=vectors[present],  # (F, masks, dim)
-        label_vector_key=scorer.label_vector_key,
+        label_vectors=scorer.label_text_vectors(labels),  # (F, masks, dim)
+        label_vector_key=scorer.label_vector_key(scorer.label_texts(labels)),
         head=scorer.head(labels),
         head_config=scorer.head_config,
         training=parts.training,

@@ -221,8 +221,9 @@ def _fingerprint(folder: Path) -> str:
 
 def _digest_of_texts(labels: LabelSet, config: MatcherConfig) -> str:
     """A digest of what the method reads for the labels."""
-    texts = [label.verbalizer if config.method.reads_words else label.texts for label in labels.labels]
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    words = config.method.reads_words
+    texts = [label.verbalizer if words else label.parts for label in labels.labels]
+    return hashlib.sha256(json.dumps(texts, default=vars).encode()).hexdigest()
 
 
 def _files(folder: Path) -> list[str]:

@@ -14,6 +14,7 @@ from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
 from maskmatch.kept_labels import KeptLabels
+from maskmatch.label_examples import moved_by_examples
 from maskmatch.label_memory import LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from maskmatch.batches import PaddedBatch
     from maskmatch.config import LabelEncoding, MatcherConfig
-    from maskmatch.labels import LabelSet
+    from maskmatch.labels import LabelSet, LabelText
     from maskmatch.training import TrainingData
 
 logger = logging.getLogger("maskmatch")
@@ -167,11 +168,38 @@ class Scorer:
         """Texts in their input prompt."""
         return tokenize_texts(self._tokenizer, self.config, texts)
 
-    def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
-        prompts = self._tokenizer.pooled(self.config.label_prompts, [{"label": FieldText(text)} for text in texts])
+    def _label_prompts(self, texts: Sequence[LabelText]) -> TokenizedPrompts:
+        """Names and phrases in the label prompt, examples in the input prompt."""
+        names = [place for place, text in enumerate(texts) if isinstance(text, str)]
+        examples = [text.text for text in texts if not isinstance(text, str)]
+        fields = [{"label": FieldText(str(texts[place]))} for place in names]
+        prompts = self._tokenizer.pooled(self.config.label_prompts, fields)
+        if examples:
+            self._check_examples()
+            others = sorted(set(range(len(texts))) - set(names))
+            prompts = prompts.followed_by(self.tokenize(examples)).select(np.argsort([*names, *others]))
         if prompts.cut.any():
             logger.warning("%d label texts were longer than the model reads and were shortened.", prompts.cut.sum())
         return prompts
+
+    def _check_examples(self) -> None:
+        """Refuse examples of labels where they would be read in another way than texts are."""
+        config = self.config
+        if config.method.input_readout != config.method.label_readout:
+            raise MaskMatchError(
+                f"The method {config.method.name} reads texts and labels in different places, so examples cannot stand "
+                "for labels; leave them out, or take mask-matching."
+            )
+        if config.pool or config.label_pool or config.debias in ("labels", "both"):
+            raise MaskMatchError(
+                "Examples are read in the input prompt and names in the label prompt, so that neither a pool of prompts nor "
+                "debiased labels go with them; leave one of the two out."
+            )
+        if config.prompt.masks != config.label_prompt.masks:
+            raise MaskMatchError(
+                "Examples can stand for labels only where the input prompt and the label prompt have as many masks; "
+                f"here they have {config.prompt.masks} and {config.label_prompt.masks}."
+            )
 
     def training_data(
         self,
@@ -201,7 +229,7 @@ class Scorer:
         memory = None
         if label_prompts is not None and self._samples(label_encoding, layout):
             model = self.model(labels)
-            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout))  # (F, dim)
+            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout.texts))  # (F, dim)
             held_labels = None if held is None else held[len(prompts) :]
             memory = LabelMemory(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
         return TrainingData(
@@ -209,7 +237,7 @@ class Scorer:
             targets=target_array(rows, labels, self.config.multi_label),
             layout=layout,
             label_prompts=label_prompts,
-            label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
+            label_words=self._words(layout.texts) if source == "verbalizer" else (),
             pad_id=self.encoder.pad_id,
             held=held,
             hold=hold if holds else 0.0,
@@ -231,7 +259,7 @@ class Scorer:
         """The vectors of texts and label texts as they are, of length 1: (n + F, dim)."""
         model = self.model(labels)
         texts = self._read_pool(prompts, model.input_vectors)
-        flat = self._flat_label_vectors(model, self.layout(labels))
+        flat = self._flat_label_vectors(model, self.layout(labels).texts)
         return normalize(torch.cat([texts.mean(dim=1), flat.mean(dim=1)]), dim=-1).cpu()
 
     def settle_offset(self, data: TrainingData, labels: LabelSet) -> None:
@@ -277,36 +305,66 @@ class Scorer:
         if model.matrix is not None:
             vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
             return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
-        layout = self.layout(labels)
-        flat = self._flat_label_vectors(model, layout)
+        layout, flat = self.layout(labels), self.label_text_vectors(labels)
+        if len(flat) > len(layout.texts):
+            flat = moved_by_examples(flat, labels)
         return layout.arrange(flat), layout.present.to(flat.device)
 
-    def _flat_label_vectors(self, model: MatchingModel, layout: LabelLayout) -> torch.Tensor:
-        """The vectors of all label texts, (F, masks, dim)."""
+    def label_texts(self, labels: LabelSet) -> Sequence[LabelText]:
+        """All that the method reads for labels, examples included."""
+        if self.config.method.reads_words:
+            return self.layout(labels).texts
+        return [part for label in labels.labels for part in label.parts]
+
+    def label_text_vectors(self, labels: LabelSet) -> torch.Tensor:
+        """The vectors of all that is read for labels, (F, masks, dim); where they are learned, (K, 1, dim)."""
+        model = self.model(labels)
+        if model.matrix is not None:
+            return model.matrix().detach()[:, 0]
+        return self._flat_label_vectors(model, self.label_texts(labels))
+
+    def _flat_label_vectors(self, model: MatchingModel, texts: Sequence[LabelText]) -> torch.Tensor:
+        """The vectors of label texts, (F, masks, dim), as they are kept."""
         return self._store.look_up(
-            layout.texts,
+            texts,
             weights=self._weights_version(model),
-            key=self.label_vector_key,
-            encode=lambda texts: self._encode_labels(model, texts),
+            key=self.label_vector_key(texts),
+            encode=lambda missing: self._encode_labels(model, missing),
         )
 
-    def _encode_labels(self, model: MatchingModel, texts: Sequence[str]) -> torch.Tensor:
+    def read_labels(self, labels: LabelSet, texts: Sequence[LabelText]) -> torch.Tensor:
+        """The vectors that label texts have, or would have if they were some label's; they are not kept.
+
+        Args:
+            labels: The labels of the classifier.
+            texts: The label texts.
+
+        Returns:
+            (F, masks, dim)
+        """
+        return self._encode_labels(self.model(labels), texts)
+
+    def _encode_labels(self, model: MatchingModel, texts: Sequence[LabelText]) -> torch.Tensor:
         """The vectors of label texts, (F, masks, dim)."""
         if self.config.method.label_source == "verbalizer":
             with torch.no_grad():
-                return model.word_vectors(self._tokenizer.words(texts))
+                return model.word_vectors(self._words(texts))
         with _evaluating(model):
             return self._read_pool(
                 self._label_prompts(texts), model.label_prompt_vectors, doing="reading labels", unit="label"
             )
 
-    @property
-    def label_vector_key(self) -> str:
+    def _words(self, texts: Sequence[LabelText]) -> list[list[int]]:
+        """The token ids of labels that are words."""
+        return self._tokenizer.words([str(text) for text in texts])
+
+    def label_vector_key(self, texts: Sequence[LabelText]) -> str:
         """What label vectors hang on besides the weights and the label's words."""
         method, config = self.config.method, self.config
         prompts = "/".join(map(str, config.label_prompts))
         freed = "/freed of its empty state" if config.debias in ("labels", "both") else ""
-        return f"{method.label_source}/{method.label_readout}/{config.max_length}/{prompts}{freed}"
+        key = f"{method.label_source}/{method.label_readout}/{config.max_length}/{prompts}{freed}"
+        return key if all(isinstance(text, str) for text in texts) else f"{key}/{config.prompt}"
 
     @staticmethod
     def _weights_version(model: MatchingModel) -> int:
@@ -335,7 +393,7 @@ class Scorer:
             model.matrix.load(vectors)
         else:
             self._store.keep(
-                self.layout(labels).texts,
+                self.label_texts(labels),
                 vectors.to(self.encoder.model.device),
                 weights=self._weights_version(model),
                 key=key,

@@ -172,7 +172,7 @@ class Classifier:
     device: Device = None
 
     def load(self, labels: LabelsLike | None, **more: Any) -> MaskMatcher:
-        """The classifier; ``more`` are other options of ``from_pretrained``."""
+        """The classifier; ``more`` are other options of ``from_pretrained``, or take the place of its own."""
         from maskmatch.classifier import MaskMatcher
 
         prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}

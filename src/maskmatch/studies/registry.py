@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.studies.expansion import EXPANSION
 from maskmatch.studies.label_count import LABEL_COUNT
 from maskmatch.studies.label_names import NAMES
 from maskmatch.studies.label_readout import LABEL_READOUT
@@ -19,6 +20,7 @@ STUDIES: dict[str, Study] = {
         LABEL_READOUT,
         PROMPTS,
         NAMES,
+        EXPANSION,
         LABEL_COUNT,
     )
 }
