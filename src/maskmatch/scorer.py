@@ -192,8 +192,8 @@ class Scorer:
             )
         if config.pool or config.label_pool or config.debias in ("labels", "both"):
             raise MaskMatchError(
-                "Examples are read in the input prompt and names in the label prompt, so that neither a pool of prompts "
-                "nor debiased labels go with them; leave one of the two out."
+                "Examples are read in the input prompt and names in the label prompt, so that neither a pool of "
+                "prompts nor debiased labels go with them; leave one of the two out."
             )
         if config.prompt.masks != config.label_prompt.masks:
             raise MaskMatchError(
