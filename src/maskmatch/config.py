@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,7 +11,8 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
 from maskmatch.search import SearchKind
-from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
+from maskmatch.settings import as_json
+from maskmatch.similarity_config import MaskJoin, SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
 if TYPE_CHECKING:
@@ -53,6 +54,30 @@ class MatcherConfig:
             raise MaskMatchError(
                 f"There is no search {self.search!r}; choose one of {', '.join(get_args(SearchKind))}."
             )
+        self._check_masks()
+
+    def _check_masks(self) -> None:
+        """Refuse numbers of masks, and a search, that do not go with how the masks are joined."""
+        if self.similarity.masks == "concat" and self.input_masks != self.label_masks:
+            raise MaskMatchError(
+                f"Masks that are joined by concatenation have to be as many on both sides; here texts have "
+                f"{self.input_masks} and labels {self.label_masks}."
+            )
+        if self.search == "approximate" and self.similarity.masks == "late":
+            raise MaskMatchError(
+                "An approximate search knows one vector a label, and late interaction has one for each mask; "
+                "choose exact search."
+            )
+
+    @property
+    def input_masks(self) -> int:
+        """How many vectors a text has."""
+        return self.prompt.masks if self.method.input_masked else 1
+
+    @property
+    def label_masks(self) -> int:
+        """How many vectors a label text has."""
+        return self.label_prompt.masks if self.method.label_masked else 1
 
     @classmethod
     def make(
@@ -64,6 +89,7 @@ class MatcherConfig:
         label_prompt: str | None = None,
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
+        masks: MaskJoin | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
         search: SearchKind | None = None,
@@ -73,6 +99,7 @@ class MatcherConfig:
         method = find_method("mask-matching" if method is None else method)
         input_default = task.prompt if method.input_masked else task.bare_prompt
         label_default = task.label_prompt if method.label_masked else "{label}"
+        chosen = method.similarity if similarity is None else SimilarityConfig.of(similarity)
         return cls(
             task=task,
             prompt=Prompt(input_default if prompt is None else prompt, task.fields, masked=method.input_masked),
@@ -83,7 +110,7 @@ class MatcherConfig:
                 masked=method.label_masked,
             ),
             method=method,
-            similarity=method.similarity if similarity is None else SimilarityConfig.of(similarity),
+            similarity=chosen if masks is None else replace(chosen, masks=masks),
             max_length=max_length,
             multi_label=bool(multi_label),
             threshold=0.5 if threshold is None else threshold,
@@ -112,11 +139,11 @@ class MatcherConfig:
     def to_json(self) -> dict[str, Any]:
         """The config as plain JSON."""
         return {
-            "task": asdict(self.task),
+            "task": as_json(self.task),
             "prompt": self.prompt.template,
             "label_prompt": self.label_prompt.template,
-            "method": {**asdict(self.method), "similarity": asdict(self.method.similarity)},
-            "similarity": asdict(self.similarity),
+            "method": as_json(self.method),
+            "similarity": as_json(self.similarity),
             "max_length": self.max_length,
             "multi_label": self.multi_label,
             "threshold": self.threshold,

@@ -143,7 +143,8 @@ class MatchingModel(nn.Module):
                     anchors = anchors.followed_by(memory.held[read])
             losses.append(self._matching_loss(scores, targets))
         if anchors is not None:
-            rows = inputs if flat is None else torch.cat([inputs, flat])  # (rows, masks, dim)
+            means = [part.mean(dim=1, keepdim=True) for part in (inputs, flat) if part is not None]
+            rows = torch.cat(means)  # (rows, 1, dim): the two prompts may differ in their number of masks
             losses.append(anchor_loss(rows, anchors.to(rows.device)))
         return {"loss": torch.stack(losses).sum(), "scores": scores}
 
@@ -164,7 +165,7 @@ class MatchingModel(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The numbers (m,) and vectors (m, masks, dim) of the label texts to read afresh, and all scores (texts, K)."""
         similarity, present = self.similarity, layout.present.to(inputs.device)
-        prepared = similarity.prepare(inputs)  # (texts, dim)
+        prepared = similarity.prepare(inputs)  # (texts, dim), or (texts, masks, dim) where that is late
         compared = similarity.compare(prepared, memory.vectors)  # (texts, F), with a gradient for the texts alone
         with torch.no_grad():
             scores = similarity.join(layout.arrange_scores(compared), present)  # (texts, K)

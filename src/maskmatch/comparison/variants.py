@@ -13,7 +13,7 @@ from maskmatch.settings import as_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "max_length")
+MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "masks", "max_length")
 OWN_BUSINESS = ("seed", "checkpoints", "resume")
 """Settings of training that the comparison itself decides on."""
 
@@ -26,7 +26,7 @@ class Variant:
         name: What tables call it.
         method: The method, by name or as a Method of your own.
         matcher: Arguments of ``MaskMatcher.from_pretrained`` that it differs by: ``model``, ``prompt``,
-            ``label_prompt``, ``similarity``, ``max_length``.
+            ``label_prompt``, ``similarity``, ``masks``, ``max_length``.
         training: Fields of ``TrainingConfig`` that it differs by.
         epoch_factor: How many times the usual number of epochs it trains.
     """
