@@ -177,7 +177,7 @@ class MaskMatcher(Predictor):
         config = (training or TrainingConfig()).changed(options)
         if dev is None and config.patience is not None:
             raise MaskMatchError("patience stops by dev data; give dev as well.")
-        examples = take_examples(texts, labels, self.config.prompt.fields)
+        examples = take_examples(texts, labels, self.config.fields)
         before = self.labels, self._scorer
         try:
             self._fit(examples, dev, config, callbacks)
@@ -270,7 +270,8 @@ class MaskMatcher(Predictor):
         return self._scorer.prediction(self._ready_labels())
 
     def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
-        return self._scorer.tokenize(texts)
+        labels = self._known_labels() if self.config.labels_in_context else None
+        return self._scorer.tokenize(texts, labels)
 
     # -- labels ----------------------------------------------------------------------------------------------
 

@@ -63,6 +63,16 @@ class MatcherConfig:
                 f"Masks that are joined by concatenation have to be as many on both sides; here texts have "
                 f"{self.input_masks} and labels {self.label_masks}."
             )
+        if self.method.reads_pairs and self.prompt.masks != 2:
+            raise MaskMatchError(
+                f"The method {self.method.name} reads two masks, one for each side of a pair; the prompt "
+                f"{self.prompt.template!r} has {self.prompt.masks}."
+            )
+        if self.search == "approximate" and self.labels_in_context:
+            raise MaskMatchError(
+                f"The label prompt {self.label_prompt.template!r} names a field of the text, so labels are read with "
+                "each text and there is nothing to make an index of; choose exact search."
+            )
         if self.search == "approximate" and self.similarity.masks == "late":
             raise MaskMatchError(
                 "An approximate search knows one vector a label, and late interaction has one for each mask; "
@@ -70,9 +80,20 @@ class MatcherConfig:
             )
 
     @property
+    def labels_in_context(self) -> bool:
+        """Whether the label prompt names a field of the text, so that labels are read together with each text."""
+        return self.method.label_source == "prompt" and self.label_prompt.fields != ("label",)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that a text has to have: those that the prompts name."""
+        others = self.label_prompt.fields if self.labels_in_context else ()
+        return tuple(dict.fromkeys((*self.prompt.fields, *(name for name in others if name != "label"))))
+
+    @property
     def input_masks(self) -> int:
         """How many vectors a text has."""
-        return self.prompt.masks if self.method.input_masked else 1
+        return self.prompt.masks if self.method.input_masked and not self.method.reads_pairs else 1
 
     @property
     def label_masks(self) -> int:
@@ -97,15 +118,17 @@ class MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
         method = find_method("mask-matching" if method is None else method)
-        input_default = task.prompt if method.input_masked else task.bare_prompt
+        if prompt is None:
+            masked_prompt = task.pair_prompt if method.reads_pairs else task.prompt
+            prompt = masked_prompt if method.input_masked else task.bare_prompt
         label_default = task.label_prompt if method.label_masked else "{label}"
         chosen = method.similarity if similarity is None else SimilarityConfig.of(similarity)
         return cls(
             task=task,
-            prompt=Prompt(input_default if prompt is None else prompt, task.fields, masked=method.input_masked),
+            prompt=Prompt(prompt, task.fields, masked=method.input_masked),
             label_prompt=Prompt(
                 label_default if label_prompt is None else label_prompt,
-                ("label",),
+                (*task.fields, "label"),
                 required=("label",),
                 masked=method.label_masked,
             ),

@@ -194,7 +194,10 @@ def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_compared(vectors: NDArray[Any], config: SimilarityConfig) -> NDArray[np.float32]:
-    """Vectors as they are compared: (…, masks, dim) as (…, dim), or as they are if that is late; cosines' of length 1."""
+    """Vectors as they are compared: (…, masks, dim) as (…, dim), or as they are for late interaction.
+
+    For a cosine they are of length 1.
+    """
     if config.masks == "concat":
         vectors = vectors.reshape(*vectors.shape[:-2], -1)
     elif config.masks == "mean":

@@ -65,12 +65,15 @@ def load_new(
 def parts_to_save(parts: SavedParts) -> SavedModel:
     """What is written of a classifier."""
     scorer, labels = parts.scorer, parts.labels
-    vectors, present = scorer.label_vectors(labels)  # (K, phrases, masks, dim)
+    kept = None
+    if not scorer.config.labels_in_context:
+        vectors, present = scorer.label_vectors(labels)  # (K, phrases, masks, dim)
+        kept = vectors[present]  # (F, masks, dim)
     return SavedModel(
         encoder=scorer.encoder,
         config=scorer.config,
         labels=labels,
-        label_vectors=vectors[present],  # (F, masks, dim)
+        label_vectors=kept,
         label_vector_key=scorer.label_vector_key,
         head=scorer.head(labels),
         head_config=scorer.head_config,

@@ -21,6 +21,7 @@ from maskmatch.encoder import TokenBatch, hidden_states, hidden_states_of_all
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
 from maskmatch.last_layer import LastLayer
 from maskmatch.mlm_head import HeadConfig, Transform
+from maskmatch.pair_readout import PairReadout
 from maskmatch.readout import read_out
 from maskmatch.similarity import Similarity
 
@@ -65,6 +66,7 @@ class MatchingModel(nn.Module):
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
+        self.pair = PairReadout(dimension) if method.reads_pairs else None
         words = self._word_embeddings()
         self.transform = Transform(dimension, words, head or HeadConfig()) if method.transform else None
 
@@ -75,12 +77,11 @@ class MatchingModel(nn.Module):
 
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
-        readout = self.method.input_readout
+        readout = self.method.input_state
         if self.training or torch.is_grad_enabled() or self._last_layer is None or readout not in ("mask", "cls"):
             return self._read_inputs(batch, hidden_states(self.encoder, batch))
         places = batch.mask_positions if readout == "mask" else torch.zeros_like(batch.input_ids[:, :1])
-        vectors = self._last_layer.states_at(batch, places)
-        return vectors if self.transform is None else self.transform(vectors)
+        return self._input_vectors_of(self._last_layer.states_at(batch, places))
 
     def prepare_to_predict(self) -> None:
         """Find the shortcut by which prediction computes less than training."""
@@ -120,7 +121,8 @@ class MatchingModel(nn.Module):
 
         Texts and label prompts come pooled in groups of like length, so that one encoder reads both with
         little padding: row numbers below ``texts`` are texts, those from there on are label texts; within a
-        group they ascend. Where label vectors are kept, the groups hold texts alone, and the label texts to read
+        group they ascend. Where labels are read with each text, these are all label texts with the first text, with
+        the second and so on. Where label vectors are kept, the groups hold texts alone, and the label texts to read
         afresh are chosen by the vectors of these texts.
 
         Args:
@@ -157,6 +159,8 @@ class MatchingModel(nn.Module):
             scores: torch.Tensor = self.similarity(inputs, self.matrix(), present)
             return scores
         flat = self.word_vectors(words) if flat is None else flat
+        if len(flat) != len(layout.texts):  # read with each text, those of the first text first
+            flat = flat.unflatten(0, (len(inputs), -1))  # (texts, F, masks, dim)
         compared = self.similarity.compare(self.similarity.prepare(inputs), self.similarity.prepare(flat))  # (texts, F)
         return self.similarity.join(layout.arrange_scores(compared), present)
 
@@ -210,7 +214,12 @@ class MatchingModel(nn.Module):
         return torch.cat(vectors)[torch.cat([batch.rows for batch in batches]).argsort()]
 
     def _read_inputs(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
-        vectors = read_out(self.method.input_readout, states, batch.attention_mask, batch.mask_positions)
+        read = read_out(self.method.input_state, states, batch.attention_mask, batch.mask_positions)
+        return self._input_vectors_of(read)
+
+    def _input_vectors_of(self, states: torch.Tensor) -> torch.Tensor:
+        """The vectors of texts from the states that were read: (n, masks, dim) → (n, masks or 1, dim)."""
+        vectors = states if self.pair is None else self.pair(states)
         return vectors if self.transform is None else self.transform(vectors)
 
     def _read_labels(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:

@@ -52,7 +52,7 @@ class Similarity(nn.Module):
         """
         flat = labels.flatten(-4, -3)  # (K * phrases, masks, dim), or (n, K * phrases, masks, dim)
         scores = self.compare(self.prepare(inputs), self.prepare(flat))  # (n, K * phrases)
-        return self.join(scores.view(-1, *present.shape), present)
+        return self.join(scores.unflatten(1, labels.shape[-4:-2]), present)
 
     def prepare(self, vectors: torch.Tensor) -> torch.Tensor:
         """Vectors as they are compared, of length 1 for cosines.

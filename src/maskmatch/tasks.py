@@ -26,7 +26,8 @@ class Task:
         description: What is classified, in a few words.
         fields: The fields that a text has. A plain string will do where the prompt names a single one.
         prompt: The input prompt; it names fields and holds at least one mask.
-        label_prompt: The label prompt; it names ``{label}`` and holds at least one mask.
+        label_prompt: The label prompt; it names ``{label}`` and holds at least one mask. If it names fields of the text
+            as well, labels are read together with each text.
         paraphrases: Other input prompts that mean the same: to align with, or to see how much hangs on the wording.
         label_paraphrases: Other label prompts.
         metric: The metric that the task is usually measured by, as ``evaluate`` reports it.
@@ -53,12 +54,24 @@ class Task:
         for prompt in (self.prompt, *self.paraphrases):
             Prompt(prompt, self.fields)
         for prompt in (self.label_prompt, *self.label_paraphrases):
-            Prompt(prompt, ("label",), required=("label",))
+            Prompt(prompt, (*self.fields, "label"), required=("label",))
 
     @property
     def bare_prompt(self) -> str:
         """The fields alone, for methods that read no mask."""
         return " {sep} ".join(f"{{{field}}}" for field in self.fields)
+
+    @property
+    def pair_prompt(self) -> str:
+        """A prompt with a mask for each of the first two fields, for methods that read pairs."""
+        if len(self.fields) < 2:
+            raise MaskMatchError(
+                f"The task {self.name!r} has a single field, so there is no pair to read; choose another task or give "
+                "a prompt with two masks."
+            )
+        first, second, *others = (f"{{{field}}}" for field in self.fields)
+        about = "".join(f" {other}:" for other in others).lstrip()
+        return f'{about} "{first}" is {{mask}}, "{second}" is {{mask}}.'.lstrip()
 
 
 TASKS = {

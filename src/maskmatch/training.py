@@ -50,7 +50,7 @@ class TrainingData:
     targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
     layout: LabelLayout
     label_prompts: TokenizedPrompts | None
-    """The label texts in their prompt, where the encoder reads labels."""
+    """The label texts in their prompt, where the encoder reads labels apart from the texts."""
     label_words: Sequence[Sequence[int]]
     """The label texts' token ids, where labels are words of the embedding table."""
     pad_id: int
@@ -80,8 +80,9 @@ class TrainingData:
         Where label vectors are kept, the model chooses the label prompts when it has read the texts.
         """
         pooled = self.texts.select(rows)
-        if self.label_prompts is not None and self.memory is None:
-            pooled = pooled.followed_by(self.label_prompts)
+        labels = self.label_prompts if pooled.label_prompts is None else pooled.label_prompts
+        if labels is not None and self.memory is None:
+            pooled = pooled.followed_by(labels)
         return {
             "groups": length_batches(pooled, self.pad_id),
             "texts": len(rows),
@@ -102,7 +103,8 @@ class TrainingData:
 
     def digest(self) -> str:
         """What tells these data from others."""
-        prompts = [*self.texts.input_ids, *(self.label_prompts.input_ids if self.label_prompts else ())]
+        labels = (self.label_prompts, self.texts.label_prompts)
+        prompts = [*self.texts.input_ids, *(ids for each in labels if each is not None for ids in each.input_ids)]
         return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
 
 

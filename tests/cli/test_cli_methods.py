@@ -9,6 +9,7 @@ import pytest
 
 from cli_tools import QUICK, Run, Tiny, fails, write_csv
 from maskmatch import METHODS
+from maskmatch.methods import ANY_TEXT_METHODS
 from tiny_models import write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", ANY_TEXT_METHODS)
 def test_every_method_trains_predicts_and_is_measured(
     run: Run, tiny: Tiny, toy: Path, tmp_path: Path, method: str
 ) -> None:
@@ -33,7 +34,7 @@ def test_every_method_trains_predicts_and_is_measured(
     assert json.loads((folder / "maskmatch.json").read_text())["config"]["method"]["name"] == method
 
 
-@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.reads_labels])
+@pytest.mark.parametrize("method", [name for name in ANY_TEXT_METHODS if METHODS[name].reads_labels])
 def test_methods_that_read_labels_need_no_training(run: Run, tiny: Tiny, method: str) -> None:
     result = run(
         "classify", "--model", tiny("bert"), "--method", method, "--labels", ", ".join(LABELS), "--text", "a refund"
