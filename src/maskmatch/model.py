@@ -81,7 +81,7 @@ class MatchingModel(nn.Module):
         if self.training or torch.is_grad_enabled() or self._last_layer is None or readout not in ("mask", "cls"):
             return self._read_inputs(batch, hidden_states(self.encoder, batch))
         places = batch.mask_positions if readout == "mask" else torch.zeros_like(batch.input_ids[:, :1])
-        return self._input_vectors_of(self._last_layer.states_at(batch, places))
+        return self._transformed(self._last_layer.states_at(batch, places))
 
     def prepare_to_predict(self) -> None:
         """Find the shortcut by which prediction computes less than training."""
@@ -215,9 +215,9 @@ class MatchingModel(nn.Module):
 
     def _read_inputs(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
         read = read_out(self.method.input_state, states, batch.attention_mask, batch.mask_positions)
-        return self._input_vectors_of(read)
+        return self._transformed(read)
 
-    def _input_vectors_of(self, states: torch.Tensor) -> torch.Tensor:
+    def _transformed(self, states: torch.Tensor) -> torch.Tensor:
         """The vectors of texts from the states that were read: (n, masks, dim) → (n, masks or 1, dim)."""
         vectors = states if self.pair is None else self.pair(states)
         return vectors if self.transform is None else self.transform(vectors)

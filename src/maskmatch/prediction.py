@@ -103,9 +103,11 @@ class Prediction:
 
     def _labels_for(self, prompts: TokenizedPrompts, rows: NDArray[np.int64], batch_size: int) -> KeptLabels:
         """The labels, as they are kept or as they are read with these texts."""
-        own = prompts.select(rows).label_prompts if self.kept.in_context else None
-        if own is None or self.label_runtime is None:
+        if not self.kept.in_context:
             return self.kept
+        own = prompts.select(rows).label_prompts
+        assert own is not None
+        assert self.label_runtime is not None
         pad_id = self.tokenizer.vocabulary.pad_id
         groups = length_groups(own.lengths, batch_size)
         found = _in_order([(group, self.label_runtime(PaddedBatch.of(own, group, pad_id))) for group in groups])
