@@ -1,0 +1,20 @@
+"""The studies by their names. A study is a file of its own; it is entered here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.studies.label_readout import LABEL_READOUT
+
+if TYPE_CHECKING:
+    from maskmatch.studies.study import Study
+
+STUDIES: dict[str, Study] = {study.name: study for study in (LABEL_READOUT,)}
+
+
+def find_study(name: str) -> Study:
+    """A study by its name."""
+    if name not in STUDIES:
+        raise MaskMatchError(f"There is no study {name!r}; choose one of {', '.join(STUDIES)}.")
+    return STUDIES[name]
