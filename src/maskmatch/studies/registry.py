@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.studies.label_readout import LABEL_READOUT
+from maskmatch.studies.masks import MASKS
+from maskmatch.studies.pairs import PAIRS
 
 if TYPE_CHECKING:
     from maskmatch.studies.study import Study
 
-STUDIES: dict[str, Study] = {study.name: study for study in (LABEL_READOUT,)}
+STUDIES: dict[str, Study] = {study.name: study for study in (LABEL_READOUT, MASKS, PAIRS)}
 
 
 def find_study(name: str) -> Study:
