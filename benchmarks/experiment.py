@@ -93,12 +93,14 @@ def main() -> None:
     tuning = tuned(options)
     if options.only == ["tuning"]:
         return
-    for part in PARTS:
+    wanted = [part for part in PARTS if options.only is None or part.name in options.only]
+    rounds = [(seeds, part) for part in wanted for seeds in range(1, part.seeds + 1)]
+    # First tables of all parts with several seeds soon, then tables with more seeds; what is run once is the longest.
+    for seeds, part in sorted(rounds, key=lambda round_: (round_[1].seeds == 1, round_[0])):
         model = part.model or options.larger
-        if model is not None and (options.only is None or part.name in options.only):
-            for seeds in range(1, part.seeds + 1):  # a whole table soon, then one with more seeds
-                run(part, model, seeds, tuning, options)
-                write(tuning)
+        if model is not None:
+            run(part, model, seeds, tuning, options)
+            write(tuning)
 
 
 def tuned(options: Namespace) -> Tuning:

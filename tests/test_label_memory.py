@@ -154,9 +154,13 @@ class TestStep:
         data = data_of(matcher)
         model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY))
         read: list[tuple[int, bool]] = []
-        hook = model.encoder.register_forward_hook(
-            lambda *call: read.append((len(call[2].last_hidden_state), call[2].last_hidden_state.requires_grad))
-        )
+        model.prepare()  # which reads something, too
+
+        def count(_: object, __: object, output: object) -> None:
+            states: torch.Tensor = output.last_hidden_state  # type: ignore[attr-defined]
+            read.append((states.shape[1], states.requires_grad))  # all in one long row, each at its mask alone
+
+        hook = model.encoder.register_forward_hook(count)
         saved: list[int] = []
         with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.numel()) or t, lambda t: t):
             model(**data.batch([0, 1]))["loss"].backward()

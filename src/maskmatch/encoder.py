@@ -274,6 +274,15 @@ def hidden_states_of_all(model: PreTrainedModel, batches: Sequence[TokenBatch]) 
     ]
 
 
+def first_position(model: PreTrainedModel) -> int:
+    """The position of a sequence's first token: RoBERTa and MPNet count from behind the padding index."""
+    for name, module in model.named_modules():
+        padding = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and isinstance(padding, int):
+            return padding + 1
+    return 0
+
+
 def _check_folder(folder: Path, source: str) -> None:
     if not folder.exists():
         raise MaskMatchError(f"There is no folder {source}.")
@@ -317,12 +326,7 @@ def _headless(folder: Path) -> dict[str, Any]:
 
 def _limit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
     """How many tokens the encoder can read."""
-    positions = int(getattr(model.config, "max_position_embeddings", 0) or 10**9)
-    for module_name, module in model.named_modules():
-        # RoBERTa and MPNet count positions from behind the padding index, so the first ones go unused.
-        if module_name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            positions -= int(module.padding_idx) + 1
-            break
+    positions = int(getattr(model.config, "max_position_embeddings", 0) or 10**9) - first_position(model)
     return min(positions, int(tokenizer.model_max_length))
 
 

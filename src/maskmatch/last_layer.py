@@ -1,4 +1,4 @@
-"""A shortcut for prediction: what lies behind the last attention is computed only where the encoder is read.
+"""A shortcut: what lies behind the last attention is computed only where the encoder is read.
 
 Behind its last attention an encoder treats every token by itself, and most of a layer's work lies there. So the state
 at the mask comes out the same if the other tokens are left out from there on.
@@ -7,6 +7,7 @@ at the mask comes out the same if the other tokens are left out from there on.
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +16,8 @@ from torch import nn
 from maskmatch.encoder import TokenBatch, hidden_states
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from transformers import PreTrainedModel
 
 CLOSE = 1e-4
@@ -56,9 +59,15 @@ class LastLayer:
 
     def states_at(self, batch: TokenBatch, places: torch.Tensor) -> torch.Tensor:
         """The last layer's states at some places of each row: (rows, places) → (rows, places, dim)."""
+        with self.only_at(places):
+            return hidden_states(self._encoder, batch)
+
+    @contextmanager
+    def only_at(self, places: torch.Tensor) -> Iterator[None]:
+        """Within it, whatever the encoder reads comes out at some places of each row alone."""
         self._wanted.places = places
         try:
-            return hidden_states(self._encoder, batch)
+            yield
         finally:
             self._wanted.places = None
 
@@ -67,7 +76,7 @@ class LastLayer:
         if places is None:
             return None  # leaves the output as it is
         states, *rest = output if isinstance(output, tuple) else (output,)
-        chosen = states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
+        chosen = at_places(states, places)
         return (chosen, *rest) if isinstance(output, tuple) else chosen
 
     @torch.no_grad()
@@ -79,9 +88,14 @@ class LastLayer:
         places = torch.tensor([[5, 0], [1, 3]], device=device)
         batch = TokenBatch(ids, inside, places, places[:, 0])
         whole = hidden_states(self._encoder, batch)  # (2, 6, dim)
-        expected = whole.gather(1, places[..., None].expand(-1, -1, whole.shape[-1]))
+        expected = at_places(whole, places)
         found = self.states_at(batch, places)
         return found.shape == expected.shape and bool((found - expected).abs().max() <= CLOSE * expected.abs().max())
+
+
+def at_places(states: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """The states at some places of each row: (rows, length, dim), (rows, places) → (rows, places, dim)."""
+    return states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
 
 
 def _last_attention(encoder: PreTrainedModel) -> nn.Module | None:

@@ -17,12 +17,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from torch.nn.utils import parametrize
 
 from maskmatch.anchors import Anchors, anchor_loss
-from maskmatch.encoder import TokenBatch, hidden_states, hidden_states_of_all
+from maskmatch.encoder import hidden_states
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
 from maskmatch.last_layer import LastLayer
 from maskmatch.mlm_head import HeadConfig, Transform
+from maskmatch.packing import PooledReader
 from maskmatch.pair_readout import PairReadout
-from maskmatch.readout import read_out
+from maskmatch.readout import places_of, read_out
 from maskmatch.similarity import Similarity
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
 
     from transformers import PreTrainedModel
 
+    from maskmatch.encoder import TokenBatch
     from maskmatch.label_memory import LabelMemory
     from maskmatch.methods import Method
+    from maskmatch.readout import Readout
     from maskmatch.similarity_config import SimilarityConfig
 
 
@@ -62,7 +65,7 @@ class MatchingModel(nn.Module):
         self.method = method
         self.multi_label = multi_label
         self._last_layer: LastLayer | None = None
-        self._looked_for_shortcut = False
+        self._pooled_reader: PooledReader | None = None
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
@@ -77,20 +80,17 @@ class MatchingModel(nn.Module):
 
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
-        readout = self.method.input_state
-        if self.training or torch.is_grad_enabled() or self._last_layer is None or readout not in ("mask", "cls"):
-            return self._read_inputs(batch, hidden_states(self.encoder, batch))
-        places = batch.mask_positions if readout == "mask" else torch.zeros_like(batch.input_ids[:, :1])
-        return self._transformed(self._last_layer.states_at(batch, places))
-
-    def prepare_to_predict(self) -> None:
-        """Find the shortcut by which prediction computes less than training."""
-        if not self._looked_for_shortcut:
-            self._last_layer, self._looked_for_shortcut = LastLayer.of(self.encoder), True
+        return self._transformed(self._read(self.method.input_state, batch))
 
     def label_prompt_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of label texts that the encoder reads: (F, masks, dim)."""
-        return self._read_labels(batch, hidden_states(self.encoder, batch))
+        return self._read(self.method.label_readout, batch)
+
+    def prepare(self) -> None:
+        """Find the ways in which this encoder can be read with less work."""
+        if self._pooled_reader is None:
+            self._last_layer = LastLayer.of(self.encoder)
+            self._pooled_reader = PooledReader(self.encoder, self._last_layer)
 
     def word_vectors(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """The vectors of label texts that stand for themselves as words: (F, 1, dim)."""
@@ -192,38 +192,56 @@ class MatchingModel(nn.Module):
         losses = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none")
         return losses.sum(dim=1).mean()
 
+    def _read(self, kind: Readout, batch: TokenBatch) -> torch.Tensor:
+        """What is read off a batch: (rows, masks, dim)."""
+        places = places_of(kind, batch.attention_mask, batch.mask_positions)
+        if self._last_layer is not None and places is not None:
+            return self._last_layer.states_at(batch, places)
+        return read_out(kind, hidden_states(self.encoder, batch), batch.attention_mask, batch.mask_positions)
+
     def _encode_pooled(self, groups: Sequence[TokenBatch], texts: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-        inputs, labels, input_rows, label_rows = [], [], [], []
-        with parametrize.cached():  # where an adapter is learned, its product is made once for all groups
-            read = hidden_states_of_all(self.encoder, groups)  # each (rows, length, dim)
-        for group, states in zip(groups, read, strict=True):
-            split = int((group.rows < texts).sum())  # rows ascend, so texts come first
-            if split:
-                inputs.append(self._read_inputs(group.part(0, split), states[:split]))
-                input_rows.append(group.rows[:split])
-            if split < len(group.rows):
-                labels.append(self._read_labels(group.part(split, None), states[split:]))
-                label_rows.append(group.rows[split:])
-        ordered_inputs = torch.cat(inputs)[torch.cat(input_rows).argsort()]
-        return ordered_inputs, torch.cat(labels)[torch.cat(label_rows).argsort()] if labels else None
+        splits = [int((group.rows < texts).sum()) for group in groups]  # rows ascend, so texts come first
+        inputs = [group.part(0, split) for group, split in zip(groups, splits, strict=True) if split]
+        labels = [
+            group.part(split, None) for group, split in zip(groups, splits, strict=True) if split < len(group.rows)
+        ]
+        vectors = self._read_together([(self.method.input_state, inputs), (self.method.label_readout, labels)])
+        read_inputs = self._transformed(_in_order(vectors[: len(inputs)], inputs))
+        return read_inputs, _in_order(vectors[len(inputs) :], labels) if labels else None
 
     def _read_label_batches(self, batches: Sequence[TokenBatch]) -> torch.Tensor:
         """The vectors of label texts that come in batches, in the order of their row numbers: (m, masks, dim)."""
-        with parametrize.cached():
-            vectors = [self.label_prompt_vectors(batch) for batch in batches]
-        return torch.cat(vectors)[torch.cat([batch.rows for batch in batches]).argsort()]
+        return _in_order(self._read_together([(self.method.label_readout, batches)]), batches)
 
-    def _read_inputs(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
-        read = read_out(self.method.input_state, states, batch.attention_mask, batch.mask_positions)
-        return self._transformed(read)
+    def _read_together(self, readings: Sequence[tuple[Readout, Sequence[TokenBatch]]]) -> list[torch.Tensor]:
+        """What is read off each of some batches, of each kind of reading: (rows, masks, dim)."""
+        batches = [batch for _, some in readings for batch in some]
+        kinds = [kind for kind, some in readings for _ in some]
+        places = [
+            places_of(kind, batch.attention_mask, batch.mask_positions)
+            for kind, batch in zip(kinds, batches, strict=True)
+        ]
+        few = [place for place in places if place is not None]
+        reader = self._reader
+        with parametrize.cached():  # where an adapter is learned, its product is made once for all batches
+            if len(few) == len(places):
+                return reader.states_at(batches, few)
+            states = reader.states(batches)  # each (rows, length, dim)
+        return [
+            read_out(kind, read, batch.attention_mask, batch.mask_positions)
+            for kind, read, batch in zip(kinds, states, batches, strict=True)
+        ]
+
+    @property
+    def _reader(self) -> PooledReader:
+        self.prepare()
+        assert self._pooled_reader is not None
+        return self._pooled_reader
 
     def _transformed(self, states: torch.Tensor) -> torch.Tensor:
         """The vectors of texts from the states that were read: (n, masks, dim) → (n, masks or 1, dim)."""
-        vectors = states if self.pair is None else self.pair(states)
+        vectors: torch.Tensor = states if self.pair is None else self.pair(states)
         return vectors if self.transform is None else self.transform(vectors)
-
-    def _read_labels(self, batch: TokenBatch, states: torch.Tensor) -> torch.Tensor:
-        return read_out(self.method.label_readout, states, batch.attention_mask, batch.mask_positions)
 
     def _word_embeddings(self) -> nn.Embedding:
         return cast("nn.Embedding", self.encoder.get_input_embeddings())
@@ -234,3 +252,8 @@ def _own_labels(targets: torch.Tensor, labels: int) -> torch.Tensor:
     if targets.dim() == 2:
         return targets.bool().any(dim=0)
     return torch.zeros(labels, dtype=torch.bool, device=targets.device).index_fill(0, targets, True)
+
+
+def _in_order(parts: Sequence[torch.Tensor], batches: Sequence[TokenBatch]) -> torch.Tensor:
+    """What was read off batches, in the order of their row numbers: (rows, …)."""
+    return torch.cat(list(parts))[torch.cat([batch.rows for batch in batches]).argsort()]

@@ -12,6 +12,13 @@ InputReadout = Literal["mask", "cls", "mean", "max", "pair"]
 """Texts can also be read at two masks, one for each side of a pair, which ``pair_readout.py`` makes one vector of."""
 
 
+def places_of(kind: Readout, attention_mask: torch.Tensor, masks: torch.Tensor) -> torch.Tensor | None:
+    """The places that are read, (n, places): those of the masks (n, masks), or the first; None if all tokens are."""
+    if kind == "mask":
+        return masks
+    return attention_mask[:, :1] * 0 if kind == "cls" else None
+
+
 def read_out(kind: Readout, states: torch.Tensor, attention_mask: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
     """Read vectors off hidden states.
 

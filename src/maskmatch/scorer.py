@@ -43,7 +43,7 @@ class TorchRuntime:
     def __init__(self, model: MatchingModel, of_labels: bool = False) -> None:
         self._model = model
         self._read = model.label_prompt_vectors if of_labels else model.input_vectors
-        model.prepare_to_predict()
+        model.prepare()
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
         """The vectors of prompts: (rows, masks, dim)."""
