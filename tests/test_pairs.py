@@ -37,8 +37,9 @@ def test_difference_and_product_are_read_beside_the_two_sides() -> None:
     with torch.no_grad():
         readout.weight.normal_()
     first, second = states.unbind(dim=1)
-    parts = [first, second, layer_norm((first - second).abs(), (6,)), layer_norm(first * second, (6,))]
-    expected = sum(part @ weight.T for part, weight in zip(parts, readout.weight.split(6, dim=1), strict=True))
+    parts = [layer_norm(part, (6,)) for part in (first, second, (first - second).abs(), first * second)]
+    learned = sum(part @ weight.T for part, weight in zip(parts, readout.weight.split(6, dim=1), strict=True))
+    expected = (first + second) / 2 + learned / 6**0.5
     torch.testing.assert_close(readout(states)[:, 0], expected)
 
 

@@ -1,9 +1,9 @@
 """The read-out of sentence pairs: the states at two masks, one for each side, with their difference and product.
 
-    u, v → [u, v, |u - v|, u * v] → a learned map → one vector
+    u, v → (u + v) / 2 + a learned map of [u, v, |u - v|, u * v] → one vector
 
-The map begins as the mean of u and v, so that without training a pair is matched as any other text. What is learned is
-how much, and where, the difference and the product of the two sides say which label it is.
+The map begins at zero, so that without training a pair is matched as any other text. What is learned is how much, and
+where, the two sides by themselves, their difference and their product say which label it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn.functional import layer_norm, linear
 
-SIDES = 2
+PARTS = 4
 
 
 class PairReadout(nn.Module):
@@ -24,14 +24,16 @@ class PairReadout(nn.Module):
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
-        half, nothing = torch.eye(dimension) / SIDES, torch.zeros(dimension, 2 * dimension)
-        self.weight = nn.Parameter(torch.cat([half, half, nothing], dim=1))  # (dim, 4 * dim)
+        self.weight = nn.Parameter(torch.zeros(dimension, PARTS * dimension))
+        # A step moves every weight by about the rate, and a vector by the sum over all of them: what is not pretrained
+        # learns at a high rate, so without this a few steps would leave nothing of the states.
+        self.scale = dimension**-0.5
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """States at two masks (n, 2, dim) → vectors (n, 1, dim)."""
         first, second = states.unbind(dim=1)  # (n, dim)
         size = (len(self.weight),)
         # Encoders differ in how large their states are, and a few numbers of a state are often far above the rest.
-        apart, common = layer_norm((first - second).abs(), size), layer_norm(first * second, size)
-        features = torch.cat([first, second, apart, common], dim=-1)  # (n, 4 * dim)
-        return linear(features, self.weight)[:, None]
+        parts = [first, second, (first - second).abs(), first * second]
+        features = torch.cat([layer_norm(part, size) for part in parts], dim=-1)  # (n, 4 * dim)
+        return states.mean(dim=1, keepdim=True) + self.scale * linear(features, self.weight)[:, None]
