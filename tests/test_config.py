@@ -32,6 +32,17 @@ def test_task_and_method_bring_what_is_left_out(task: Any, method: Any) -> None:
     assert MatcherConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
 
 
+def test_a_task_may_bring_its_method() -> None:
+    task = Task("pairs", "pairs", ("text", "text_b"), "{text} {text_b} {mask}", method="pair-matching")
+    config = MatcherConfig.make(max_length=64, task=task)
+    assert (config.method.name, config.prompt.template) == ("pair-matching", task.pair_prompt)
+    assert MatcherConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert MatcherConfig.make(max_length=64, task=task, method="mask-matching").prompt.template == task.prompt
+    assert "method" not in MatcherConfig.make(max_length=64).to_json()["task"]
+    with pytest.raises(MaskMatchError, match="There is no method 'magic'"):
+        MatcherConfig.make(max_length=64, task=Task("own", "own", method="magic"))
+
+
 def test_a_config_comes_back_from_json_with_all_that_was_set() -> None:
     config = MatcherConfig.make(
         max_length=99,

@@ -117,7 +117,7 @@ class MatcherConfig:
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
-        method = find_method("mask-matching" if method is None else method)
+        method = find_method(task.method if method is None else method)
         if prompt is None:
             masked_prompt = task.pair_prompt if method.reads_pairs else task.prompt
             prompt = masked_prompt if method.input_masked else task.bare_prompt

@@ -8,6 +8,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import find_metric
 from maskmatch.prompts import Prompt
 from maskmatch.prompts.template import RESERVED
+from maskmatch.settings import added_setting
 
 LABEL_PARAPHRASES = ("{label} means {mask}.", "The label {label} stands for {mask}.", "{mask}: {label}")
 
@@ -31,6 +32,7 @@ class Task:
         paraphrases: Other input prompts that mean the same: to align with, or to see how much hangs on the wording.
         label_paraphrases: Other label prompts.
         metric: The metric that the task is usually measured by, as ``evaluate`` reports it.
+        method: The method that suits it, unless another one is asked for.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Task:
     paraphrases: tuple[str, ...] = ()
     label_paraphrases: tuple[str, ...] = LABEL_PARAPHRASES
     metric: str = "accuracy"
+    method: str = added_setting("mask-matching")
 
     def __post_init__(self) -> None:
         find_metric(self.metric)
