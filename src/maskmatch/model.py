@@ -241,7 +241,9 @@ class MatchingModel(nn.Module):
     def _transformed(self, states: torch.Tensor) -> torch.Tensor:
         """The vectors of texts from the states that were read: (n, masks, dim) → (n, masks or 1, dim)."""
         vectors: torch.Tensor = states if self.pair is None else self.pair(states)
-        return vectors if self.transform is None else self.transform(vectors)
+        if self.transform is not None:
+            vectors = self.transform(vectors)
+        return vectors
 
     def _word_embeddings(self) -> nn.Embedding:
         return cast("nn.Embedding", self.encoder.get_input_embeddings())

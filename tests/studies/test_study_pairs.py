@@ -43,7 +43,7 @@ def test_every_design_is_a_classifier_that_reads_the_whole_pair(task: str) -> No
 )
 def test_labels_read_as_answers_and_stay_what_they_are(names: list[str]) -> None:
     rows = ([{"text": name, "text_b": "b"} for name in names], names)
-    data = Splits.of("pairs", "nli", rows, None, rows)
+    data = Splits.of("pairs", "nli", rows, rows)
     change = next(variant.labels for variant in pair_variants(TASKS["nli"]) if variant.name == ANSWERS)
     assert change is not None
     made = change(LabelContext(data.labels, "pairs", TASKS["nli"], data.train, data.train, 0, None))
