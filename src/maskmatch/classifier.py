@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from transformers import TrainerCallback
 
-    from maskmatch.config import MatcherConfig, TrainingSummary
+    from maskmatch.config import Debias, MatcherConfig, TrainingSummary
     from maskmatch.data import Examples
     from maskmatch.encoder import Encoder
     from maskmatch.evaluation import EvaluationReport, Metric
@@ -68,8 +68,8 @@ class MaskMatcher(Predictor):
         labels: LabelsLike | None = None,
         *,
         task: str | Task | None = None,
-        prompt: str | None = None,
-        label_prompt: str | None = None,
+        prompt: str | Sequence[str] | None = None,
+        label_prompt: str | Sequence[str] | None = None,
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
         masks: MaskJoin | None = None,
@@ -77,6 +77,7 @@ class MaskMatcher(Predictor):
         multi_label: bool | None = None,
         threshold: float | None = None,
         search: SearchKind | None = None,
+        debias: Debias | None = None,
         device: str | None = None,
     ) -> MaskMatcher:
         """Load a classifier: a saved one, or a new one on a pretrained encoder.
@@ -87,8 +88,9 @@ class MaskMatcher(Predictor):
             labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out when
                 ``fit`` follows.
             task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields and prompts.
-            prompt: An input prompt instead of the task's.
-            label_prompt: A label prompt instead of the task's.
+            prompt: An input prompt instead of the task's. Or several: a text is read in each of them, and its vector
+                is the mean.
+            label_prompt: A label prompt instead of the task's, or several.
             method: "mask-matching", or one of the methods it is compared with.
             similarity: "cosine" or "dot", or a SimilarityConfig with its temperature.
             masks: How several masks are compared: by their "mean", by "concat" (one behind the other, as many on both
@@ -101,6 +103,9 @@ class MaskMatcher(Predictor):
             search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those
                 that an index proposes (it needs the extra ``index``), "auto" takes the index beyond 100,000 label
                 texts, if it can. None: "auto", or what the saved classifier has.
+            debias: Whose vectors are freed of what their prompt says by itself: "inputs", "labels", "both" or "none".
+                The prompt is read once without a text, before training, and its state taken from all vectors. None:
+                "none", or what the saved classifier has.
             device: Where to compute; None: on a GPU if there is one.
         """
         if model is not None:
@@ -118,6 +123,7 @@ class MaskMatcher(Predictor):
             "multi_label": multi_label,
             "threshold": threshold,
             "search": search,
+            "debias": debias,
         }
         if is_saved(folder):
             saved = load_saved(folder, source, device)

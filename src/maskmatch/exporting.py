@@ -92,10 +92,11 @@ def export(
 def _check_form(matcher: MaskMatcher) -> None:
     """Refuse what one graph cannot compute: labels that are read with each text, but otherwise than texts."""
     config, method = matcher.config, matcher.config.method
-    if config.labels_in_context and (method.transform or method.input_readout != method.label_readout):
+    alike = not method.transform and method.input_readout == method.label_readout and config.debias == "none"
+    if config.labels_in_context and not alike:
         raise MaskMatchError(
             f"The label prompt {config.label_prompt.template!r} names a field of the text, and {method.name} reads "
-            "labels otherwise than texts, so the classifier cannot be exported; mask-matching can be."
+            "labels otherwise than texts, so the classifier cannot be exported; mask-matching without debiasing can be."
         )
 
 

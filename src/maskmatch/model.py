@@ -48,7 +48,13 @@ class MatchingModel(nn.Module):
         labels: The number of labels.
         multi_label: Whether a text may have several labels (sigmoids instead of a softmax).
         head: The form of the head that the input vector goes through, if the method has one.
+        readings: In how many prompts each text is read, and each label; their vectors are averaged.
     """
+
+    input_origin: torch.Tensor | None
+    """What is taken from the vectors of texts, (masks, dim): what their prompt says by itself."""
+    label_origin: torch.Tensor | None
+    """The same of label texts."""
 
     def __init__(
         self,
@@ -59,8 +65,12 @@ class MatchingModel(nn.Module):
         multi_label: bool,
         *,
         head: HeadConfig | None = None,
+        readings: tuple[int, int] = (1, 1),
     ) -> None:
         super().__init__()
+        self.readings = readings
+        self.register_buffer("input_origin", None)
+        self.register_buffer("label_origin", None)
         self.encoder = encoder
         self.method = method
         self.multi_label = multi_label
@@ -84,7 +94,7 @@ class MatchingModel(nn.Module):
 
     def label_prompt_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of label texts that the encoder reads: (F, masks, dim)."""
-        return self._read(self.method.label_readout, batch)
+        return _less(self._read(self.method.label_readout, batch), self.label_origin)
 
     def prepare(self) -> None:
         """Find the ways in which this encoder can be read with less work."""
@@ -127,7 +137,7 @@ class MatchingModel(nn.Module):
 
         Args:
             groups: Token batches over texts and label texts
-            texts: How many of the rows are texts
+            texts: How many of the rows are texts; where these are read in several prompts, all readings count
             targets: (texts,) the true labels' positions, or (texts, K) of 0 and 1 with several labels a text
             layout: Which label texts belong to which label
             words: The token ids of each label text, where labels are words in the embedding table
@@ -206,12 +216,16 @@ class MatchingModel(nn.Module):
             group.part(split, None) for group, split in zip(groups, splits, strict=True) if split < len(group.rows)
         ]
         vectors = self._read_together([(self.method.input_state, inputs), (self.method.label_readout, labels)])
-        read_inputs = self._transformed(_in_order(vectors[: len(inputs)], inputs))
-        return read_inputs, _in_order(vectors[len(inputs) :], labels) if labels else None
+        read_inputs = mean_of_readings(self._transformed(_in_order(vectors[: len(inputs)], inputs)), self.readings[0])
+        if not labels:
+            return read_inputs, None
+        read_labels = _less(_in_order(vectors[len(inputs) :], labels), self.label_origin)
+        return read_inputs, mean_of_readings(read_labels, self.readings[1])
 
     def _read_label_batches(self, batches: Sequence[TokenBatch]) -> torch.Tensor:
         """The vectors of label texts that come in batches, in the order of their row numbers: (m, masks, dim)."""
-        return _in_order(self._read_together([(self.method.label_readout, batches)]), batches)
+        read = _in_order(self._read_together([(self.method.label_readout, batches)]), batches)
+        return _less(read, self.label_origin)
 
     def _read_together(self, readings: Sequence[tuple[Readout, Sequence[TokenBatch]]]) -> list[torch.Tensor]:
         """What is read off each of some batches, of each kind of reading: (rows, masks, dim)."""
@@ -243,10 +257,19 @@ class MatchingModel(nn.Module):
         vectors: torch.Tensor = states if self.pair is None else self.pair(states)
         if self.transform is not None:
             vectors = self.transform(vectors)
-        return vectors
+        return _less(vectors, self.input_origin)
 
     def _word_embeddings(self) -> nn.Embedding:
         return cast("nn.Embedding", self.encoder.get_input_embeddings())
+
+
+def mean_of_readings(vectors: torch.Tensor, readings: int) -> torch.Tensor:
+    """The mean over the prompts of a pool, of vectors of all texts in the first, then in the second, and so on."""
+    return vectors if readings == 1 else vectors.unflatten(0, (readings, -1)).mean(dim=0)
+
+
+def _less(vectors: torch.Tensor, origin: torch.Tensor | None) -> torch.Tensor:
+    return vectors if origin is None else vectors - origin
 
 
 def _own_labels(targets: torch.Tensor, labels: int) -> torch.Tensor:

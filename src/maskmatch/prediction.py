@@ -87,7 +87,7 @@ class Prediction:
         groups = length_groups(prompts.lengths, batch_size)
         with _progress(len(prompts)) as bar:
             for rows in groups:
-                yield rows, self.runtime(PaddedBatch.of(prompts, rows, pad_id))
+                yield rows, _read(self.runtime, prompts, rows, pad_id)
                 bar.update(len(rows))
 
     def all_vectors(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
@@ -110,7 +110,7 @@ class Prediction:
         assert self.label_runtime is not None
         pad_id = self.tokenizer.vocabulary.pad_id
         groups = length_groups(own.lengths, batch_size)
-        found = _in_order([(group, self.label_runtime(PaddedBatch.of(own, group, pad_id))) for group in groups])
+        found = _in_order([(group, _read(self.label_runtime, own, group, pad_id)) for group in groups])
         return self.kept.for_texts(found.reshape(len(rows), -1, *found.shape[1:]))  # (rows, F, masks, dim)
 
     def scores(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
@@ -192,14 +192,14 @@ class Prediction:
         texts = [text for label in self.labels.labels for text in (label.verbalizer if words else label.texts)]
         some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
         fields = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some.tolist()]
-        read = self.all_vectors(self.tokenizer(self.config.prompt, fields))
+        read = self.all_vectors(self.tokenizer.pooled(self.config.prompts, fields))
         return np.concatenate([read, (read + np.roll(read, len(read) // 2, axis=0)) / 2])
 
 
 def tokenize_texts(
     tokenizer: PromptTokenizer, config: MatcherConfig, texts: Sequence[Any], labels: LabelSet | None
 ) -> TokenizedPrompts:
-    """Texts in their input prompt, and where the label prompt names a field of the text, each text in those of labels.
+    """Texts in their input prompts, and where the label prompt names a field of the text, each text in those of labels.
 
     Args:
         tokenizer: Turns prompts into tokens.
@@ -208,7 +208,7 @@ def tokenize_texts(
         labels: The labels; they are looked at only where they are read with each text.
     """
     rows = [field_texts(text, config.fields, row) for row, text in enumerate(texts)]
-    prompts = tokenizer(config.prompt, rows)
+    prompts = tokenizer.pooled(config.prompts, rows)
     if not config.labels_in_context or labels is None:
         return prompts
     label_texts = [FieldText(text) for label in labels.labels for text in label.texts]  # (F,)
@@ -219,7 +219,13 @@ def tokenize_texts(
             "that names the label alone."
         )
     filled = [{**row, "label": label} for row in rows for label in label_texts]
-    return prompts.with_labels(tokenizer(config.label_prompt, filled))
+    return prompts.with_labels(tokenizer.pooled(config.label_prompts, filled))
+
+
+def _read(runtime: Runtime, prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> NDArray[np.float32]:
+    """The vectors of some rows, as a mean over the prompts of a pool: (rows, masks, dim)."""
+    read = [runtime(PaddedBatch.of(reading, rows, pad_id)) for reading in prompts.readings]
+    return read[0] if len(read) == 1 else np.asarray(np.mean(read, axis=0))
 
 
 def _in_order(parts: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]]) -> NDArray[np.float32]:

@@ -23,7 +23,7 @@ from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -86,10 +86,38 @@ class Scorer:
             labels,
             config.multi_label,
             head=None if head is None else head.config,
+            readings=(len(config.prompts), len(config.label_prompts)),
         )
         if head is not None and head.weights and model.transform is not None:
             model.transform.take(head.weights)
-        return model.to(self.encoder.model.device).eval()
+        model.to(self.encoder.model.device).eval()
+        self._find_origins(model)
+        return model
+
+    def _find_origins(self, model: MatchingModel) -> None:
+        """Read the prompts without a text in them: what they say by themselves is then taken from all vectors.
+
+        It is read once, before training, and stays: training and prediction take away the same.
+        """
+        config = self.config
+        if config.debias in ("inputs", "both"):
+            empty = self._tokenizer.pooled(config.prompts, [dict.fromkeys(config.prompt.fields, FieldText(""))])
+            model.input_origin = self._read_pool(empty, model.input_vectors)[0]  # (masks, dim)
+        if config.debias in ("labels", "both"):
+            fields = dict.fromkeys(config.label_prompt.fields, FieldText(""))
+            empty = self._tokenizer.pooled(config.label_prompts, [fields])
+            model.label_origin = self._read_pool(empty, model.label_prompt_vectors)[0]  # (masks, dim)
+
+    def _read_pool(
+        self, prompts: TokenizedPrompts, read: Callable[[TokenBatch], torch.Tensor], **told: str
+    ) -> torch.Tensor:
+        """What is read of every text, as a mean over the prompts of its pool: (n, masks, dim)."""
+        device = self.encoder.model.device
+        found = [
+            encode_prompts(reading, read, pad_id=self.encoder.pad_id, device=device, **told)
+            for reading in prompts.readings
+        ]
+        return found[0] if len(found) == 1 else torch.stack(found).mean(dim=0)
 
     def with_config(self, config: MatcherConfig) -> Scorer:
         """A scorer with another config on the same encoder; what the same method has learned is kept."""
@@ -99,7 +127,8 @@ class Scorer:
             rows = 1 if old.matrix is None else len(old.matrix.weight)
             scorer._model = scorer._new_model(rows)
             same = (config.similarity, config.multi_label) == (self.config.similarity, self.config.multi_label)
-            kept = ("matrix.", "pair.", "transform.", *(["similarity."] if same else []))
+            kept: tuple[str, ...] = ("matrix.", "pair.", "transform.", *(["similarity."] if same else []))
+            kept += ("input_origin", "label_origin") if _same_prompts(config, self.config) else ()
             state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
             scorer._model.load_state_dict(state, strict=False)
         scorer._store = self._store  # its key tells whether the vectors still hold
@@ -141,7 +170,7 @@ class Scorer:
         return tokenize_texts(self._tokenizer, self.config, texts, labels)
 
     def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
-        prompts = self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
+        prompts = self._tokenizer.pooled(self.config.label_prompts, [{"label": FieldText(text)} for text in texts])
         if prompts.cut.any():
             logger.warning("%d label texts were longer than the model reads and were shortened.", prompts.cut.sum())
         return prompts
@@ -177,7 +206,7 @@ class Scorer:
         holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
         held = self._vectors_now(prompts, labels) if holds else None
         memory = None
-        if label_prompts is not None and samples_labels(label_encoding, len(layout.texts)):
+        if label_prompts is not None and self._samples(label_encoding, layout):
             model = self.model(labels)
             vectors = model.similarity.prepare(self._flat_label_vectors(model, layout))  # (F, dim)
             held_labels = None if held is None else held[len(prompts) :]
@@ -194,16 +223,24 @@ class Scorer:
             memory=memory,
         )
 
+    def _samples(self, label_encoding: LabelEncoding, layout: LabelLayout) -> bool:
+        """Whether a training step reads only some of the label texts."""
+        if not self.config.label_pool:
+            return samples_labels(label_encoding, len(layout.texts))
+        if label_encoding == "sampled":
+            raise MaskMatchError(
+                "Labels that are read in a pool of label prompts are all read at every step; give a single label "
+                "prompt to sample labels."
+            )
+        return False
+
     def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
         """The vectors of texts and label texts as they are, of length 1: (n + F, dim).
 
         Labels that are read with each text have no vector of their own to hold: (n, dim).
         """
         model = self.model(labels)
-        texts = encode_prompts(
-            prompts, model.input_vectors, pad_id=self.encoder.pad_id, device=self.encoder.model.device
-        )
-        means = [texts.mean(dim=1)]
+        means = [self._read_pool(prompts, model.input_vectors).mean(dim=1)]
         if not self.config.labels_in_context:
             means.append(self._flat_label_vectors(model, self.layout(labels)).mean(dim=1))
         return normalize(torch.cat(means), dim=-1).cpu()
@@ -270,20 +307,17 @@ class Scorer:
             with torch.no_grad():
                 return model.word_vectors(self._tokenizer.words(texts))
         with _evaluating(model):
-            return encode_prompts(
-                self._label_prompts(texts),
-                model.label_prompt_vectors,
-                pad_id=self.encoder.pad_id,
-                device=self.encoder.model.device,
-                doing="reading labels",
-                unit="label",
+            return self._read_pool(
+                self._label_prompts(texts), model.label_prompt_vectors, doing="reading labels", unit="label"
             )
 
     @property
     def label_vector_key(self) -> str:
         """What label vectors hang on besides the weights and the label's words."""
-        method, prompt = self.config.method, self.config.label_prompt
-        return f"{method.label_source}/{method.label_readout}/{self.config.max_length}/{prompt}"
+        method, config = self.config.method, self.config
+        prompts = "/".join(map(str, config.label_prompts))
+        freed = "/freed of its empty state" if config.debias in ("labels", "both") else ""
+        return f"{method.label_source}/{method.label_readout}/{config.max_length}/{prompts}{freed}"
 
     @staticmethod
     def _weights_version(model: MatchingModel) -> int:
@@ -317,6 +351,11 @@ class Scorer:
                 weights=self._weights_version(model),
                 key=key,
             )
+
+
+def _same_prompts(one: MatcherConfig, other: MatcherConfig) -> bool:
+    """Whether two configs fill and debias the same prompts."""
+    return (one.prompts, one.label_prompts, one.debias) == (other.prompts, other.label_prompts, other.debias)
 
 
 @contextmanager

@@ -79,13 +79,14 @@ class TrainingData:
 
         Where label vectors are kept, the model chooses the label prompts when it has read the texts.
         """
-        pooled = self.texts.select(rows)
-        labels = self.label_prompts if pooled.label_prompts is None else pooled.label_prompts
+        chosen = self.texts.select(rows)
+        texts = pooled = chosen.flat
+        labels = self.label_prompts if chosen.label_prompts is None else chosen.label_prompts
         if labels is not None and self.memory is None:
-            pooled = pooled.followed_by(labels)
+            pooled = texts.followed_by(labels.flat)
         return {
             "groups": length_batches(pooled, self.pad_id),
-            "texts": len(rows),
+            "texts": len(texts),
             "targets": torch.from_numpy(self.targets[list(rows)]),
             "layout": self.layout,
             "words": self.label_words,
@@ -103,8 +104,9 @@ class TrainingData:
 
     def digest(self) -> str:
         """What tells these data from others."""
-        labels = (self.label_prompts, self.texts.label_prompts)
-        prompts = [*self.texts.input_ids, *(ids for each in labels if each is not None for ids in each.input_ids)]
+        both = (self.label_prompts, self.texts.label_prompts)
+        labels = [ids for each in both if each is not None for ids in each.flat.input_ids]
+        prompts = [*self.texts.flat.input_ids, *labels]
         return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
 
 

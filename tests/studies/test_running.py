@@ -109,8 +109,8 @@ def test_parts_and_datasets(tmp_path: Path) -> None:
     assert SMALL.cells == 2 * (1 + 2 + 2 * 2)
     assert SMALL.on({"shop": "topic"}).datasets == {"shop": "topic"}
     assert SMALL.on({"other": "sentiment"}).datasets == {"other": "sentiment"}
+    other = Part({"bank": "intent"}, (Variant(NAMED, "semantic-matching"),), ("zero-shot",))
     with pytest.raises(MaskMatchError, match="Two cells are called"):
-        other = Part({"bank": "intent"}, (Variant(NAMED, "semantic-matching"),), ("zero-shot",))
         run_study(replace(SMALL, parts=(*SMALL.parts, other)), stand_ins(SMALL))
     with pytest.raises(MaskMatchError, match="no study 'unknown'"):
         find_study("unknown")

@@ -28,6 +28,8 @@ FIGURES = (
     "texts_per_second",
     "trained_parameters",
     "peak_megabytes",
+    "label_seconds",
+    "prediction_megabytes",
 )
 """What the table tells as a mean over seeds."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from maskmatch.checkpoints import digest
 from maskmatch.classifier import MaskMatcher
 from maskmatch.comparison.cells import Answers, Cell, CellStore, Figures
 from maskmatch.comparison.label_changes import LabelContext
-from maskmatch.comparison.measuring import TrainingWatch
+from maskmatch.comparison.measuring import TrainingWatch, peak_megabytes, reset_peak_memory
 from maskmatch.comparison.provenance import versions
 from maskmatch.data import Examples
 from maskmatch.encoder import find_model
@@ -199,6 +200,10 @@ def run_plan(plan: Plan) -> Cell:
     try:
         matcher, watch = _trained(plan)
         texts, labels = list(plan.measured.texts), list(plan.measured.labels)
+        watching = reset_peak_memory()
+        started = time.perf_counter()
+        matcher.prediction()  # reads the labels
+        label_seconds = time.perf_counter() - started
         report = matcher.evaluate(texts, labels, data=f"{plan.data.name}")
         truth = row_labels(Examples(texts, labels), matcher.labels, plan.data.multi_label)
     except MaskMatchError as error:
@@ -215,10 +220,12 @@ def run_plan(plan: Plan) -> Cell:
         training_texts=len(plan.train),
         steps=0 if summary is None else summary.steps,
         training_seconds=0.0 if summary is None else summary.seconds,
-        texts_per_second=report.texts_per_second,
+        texts_per_second=_with_labels(report.rows, report.texts_per_second, label_seconds),
         trained_parameters=watch.parameters,
         peak_megabytes=watch.peak_megabytes,
         cut=report.cut,
+        label_seconds=label_seconds,
+        prediction_megabytes=peak_megabytes() if watching else None,
     )
     known = list(plan.data.labels)  # labels that were added are kept where they were predicted
     given = Answers.of(plan.measured.numbers, known, truth, matcher.predicted_ or [])
@@ -226,6 +233,11 @@ def run_plan(plan: Plan) -> Cell:
     del matcher
     gc.collect()  # a trainer holds its model in a circle; the next cell's memory should not count it
     return Cell(*names, plan.seed, plan.digest, plan.settings, figures, given, tuple(report.notes), versions())
+
+
+def _with_labels(rows: int, texts_per_second: float | None, label_seconds: float) -> float | None:
+    """The speed of prediction, the time of reading the labels included."""
+    return None if not texts_per_second else rows / (rows / texts_per_second + label_seconds)
 
 
 def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:

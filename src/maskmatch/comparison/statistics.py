@@ -156,7 +156,7 @@ def _mirrored(tally: _Tally) -> _Tally:
 
 
 def _same(one: _Tally, other: _Tally) -> bool:
-    return np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1])
+    return bool(np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1]))
 
 
 def _wants_exchange(tallies: Sequence[_Tally]) -> bool:

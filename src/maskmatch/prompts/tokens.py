@@ -40,11 +40,24 @@ class TokenizedPrompts:
     input_ids: list[NDArray[np.int32]]
     mask_positions: NDArray[np.int64]  # (n, masks)
     cut: NDArray[np.bool_]  # (n,): whether a field text had to be shortened to fit
+    others: tuple[TokenizedPrompts, ...] = ()
+    """The same texts in further prompts of a pool."""
     label_prompts: TokenizedPrompts | None = None
     """Where labels are read with each text: the prompts of all F label texts with the first text, with the second, …"""
 
     def __len__(self) -> int:
         return len(self.input_ids)
+
+    @property
+    def readings(self) -> tuple[TokenizedPrompts, ...]:
+        """The texts in each prompt of the pool by itself."""
+        return (replace(self, others=()), *self.others) if self.others else (self,)
+
+    @property
+    def flat(self) -> TokenizedPrompts:
+        """All readings one behind the other: all texts in the first prompt, then all in the second, and so on."""
+        first, *rest = self.readings
+        return first.followed_by(*rest) if rest else first
 
     def followed_by(self, *others: TokenizedPrompts) -> TokenizedPrompts:
         """These prompts and others behind them; where the numbers of masks differ, -1 fills the places."""
@@ -63,11 +76,12 @@ class TokenizedPrompts:
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
         """Some of the prompts."""
         rows = np.asarray(rows, dtype=np.int64)
-        ids, labels = [self.input_ids[row] for row in rows], self.label_prompts
+        ids, others = [self.input_ids[row] for row in rows], tuple(each.select(rows) for each in self.others)
+        labels = self.label_prompts
         if labels is not None:
-            each = len(labels) // max(1, len(self))  # F
-            labels = labels.select((rows[:, None] * each + np.arange(each)).ravel())
-        return TokenizedPrompts(ids, self.mask_positions[rows], self.cut[rows], labels)
+            each_text = len(labels) // max(1, len(self))  # F
+            labels = labels.select((rows[:, None] * each_text + np.arange(each_text)).ravel())
+        return TokenizedPrompts(ids, self.mask_positions[rows], self.cut[rows], others, labels)
 
     def with_labels(self, label_prompts: TokenizedPrompts) -> TokenizedPrompts:
         """These prompts of texts and those of all labels with each text; a text is cut if it is in any of them."""
@@ -156,6 +170,12 @@ class PromptTokenizer:
         flat = np.fromiter(tokens, dtype=np.int32, count=int(lengths.sum()))
         input_ids = [flat[start:end] for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False)]
         return TokenizedPrompts(input_ids, np.ascontiguousarray(starts[masks].T), cut)
+
+    def pooled(self, prompts: Sequence[Prompt], rows: Sequence[FieldTexts]) -> TokenizedPrompts:
+        """Tokenise each prompt of a pool for each row; a text counts as cut where it is in any of them."""
+        first, *others = [self(prompt, rows) for prompt in prompts]
+        cut = np.any([first.cut, *(each.cut for each in others)], axis=0)
+        return replace(first, cut=cut, others=tuple(others)) if others else first
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of bare words as they would stand inside a sentence, without special tokens."""

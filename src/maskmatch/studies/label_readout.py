@@ -35,6 +35,8 @@ CROSSED = [_name(readout, readout) for readout in POOLED]
 BARE_CROSSED = [_name(f"{readout} of bare text", f"{readout} of bare name") for readout in POOLED]
 TRAINED = [BOTH_MASKS, *LABEL_SIDE[:3], LABEL_SIDE[3], INPUT_SIDE[0], BARE_CROSSED[2]]
 
+QUICK = (BOTH_MASKS, *LABEL_SIDE[:1], *LABEL_SIDE[3:4], *INPUT_SIDE[:1], BOTH_MASKS + BARE_ENCODER)
+
 
 def readout_variants(task: Task) -> list[Variant]:
     """Every way of reading that the study compares, on both encoders; prompts are the task's own, or none."""
@@ -116,8 +118,8 @@ LABEL_READOUT = Study(
     name="label-readout",
     question="Is the mask the right place to read a label, or would a mean, a maximum or [CLS] do as well?",
     parts=(
-        Part({"banking77": "intent", "trec50": "question"}, readout_variants, ("zero-shot",)),
-        Part({"trec50": "question"}, _trained_variants, ("5 shots",)),
+        Part({"banking77": "intent", "trec50": "question"}, readout_variants, ("zero-shot",), quick=QUICK),
+        Part({"trec50": "question"}, _trained_variants, ("5 shots",), quick=QUICK[:2]),
     ),
     reference=BOTH_MASKS,
     conclude=conclude,

@@ -125,3 +125,30 @@ def line_plot(
         parts.append(text_at(left + 18, bottom + 12, shorten_name(name, NAME_COLUMNS), "tick", tooltip=name))
         bottom += 18
     return picture(left + WIDTH + 24, bottom + 8, heading, parts)
+
+
+def scatter_plot(across: Mapping[str, float], up: Mapping[str, float], name: str) -> str:
+    """A dot for each label set: a score of its names, and what they bring."""
+    shared = [each for each in up if each in across]
+    if len(shared) < 2:
+        return ""
+    left, top, height = 64.0, 34.0, 240.0
+    bounds = []
+    for values in ([across[each] for each in shared], [up[each] for each in shared]):
+        room = (max(values) - min(values)) * 0.08 or 0.05
+        bounds.append((min(values) - room, max(values) + room))
+    (first, last), (low, high) = bounds
+    parts = [text_at(8, 18, f"{name}, and what names bring", "group")]
+    for part in range(5):
+        x, y = left + WIDTH * part / 4, top + height * (4 - part) / 4
+        parts.append(f'<path class="grid" d="M{left} {y:.1f}h{WIDTH}M{x:.1f} {top}v{height}"/>')
+        parts.append(text_at(left - 8, y + 4, f"{low + (high - low) * part / 4:+.2f}", "tick", anchor="end"))
+        parts.append(text_at(x, top + height + 18, f"{first + (last - first) * part / 4:.2f}", "tick", anchor="middle"))
+    for place, each in enumerate(shared):
+        x = left + WIDTH * (across[each] - first) / (last - first)
+        y = top + height * (high - up[each]) / (high - low)
+        hint = title(f"{each}: {name} {across[each]:.3f}, names bring {up[each]:+.3f}")
+        parts.append(f'<circle class="m{place % 8}" cx="{x:.1f}" cy="{y:.1f}" r="5">{hint}</circle>')
+        parts.append(text_at(x + 8, y - 6, shorten_name(each, 20), "tick"))
+    parts.append(text_at(left + WIDTH / 2, top + height + 38, name, "axis", anchor="middle"))
+    return picture(left + WIDTH + 120, top + height + 48, f"{name} and what names bring", parts)

@@ -5,14 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.studies.label_count import LABEL_COUNT
+from maskmatch.studies.label_names import NAMES
 from maskmatch.studies.label_readout import LABEL_READOUT
 from maskmatch.studies.masks import MASKS
 from maskmatch.studies.pairs import PAIRS
+from maskmatch.studies.prompts import PROMPTS
 
 if TYPE_CHECKING:
     from maskmatch.studies.study import Study
 
-STUDIES: dict[str, Study] = {study.name: study for study in (LABEL_READOUT, MASKS, PAIRS)}
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        LABEL_READOUT,
+        PROMPTS,
+        NAMES,
+        LABEL_COUNT,
+        MASKS,
+        PAIRS,
+    )
+}
 
 
 def find_study(name: str) -> Study:

@@ -13,6 +13,7 @@ from maskmatch.comparison.comparing import compare_grids
 from maskmatch.comparison.runner import Grid, seeds_of
 from maskmatch.comparison.statistics import RESAMPLES
 from maskmatch.comparison.variants import variants_of
+from maskmatch.errors import MaskMatchError
 from maskmatch.studies.study import Conclusion, Found, Study
 
 if TYPE_CHECKING:
@@ -97,10 +98,7 @@ def run_study(
         command: The command to name in the results.
     """
     study = study.quick() if quick else study
-    splits = {
-        name: data[name] if not isinstance(data, (str, Path)) else Splits.from_folder(data, name, task)
-        for name, task in study.datasets.items()
-    }
+    splits = {name: load_dataset(data, name, task) for name, task in study.datasets.items()}
     grids = [
         Grid(
             datasets=[splits[name]],
@@ -119,6 +117,17 @@ def run_study(
     if folder is not None:
         result.save(folder)
     return result
+
+
+def load_dataset(data: str | Path | Mapping[str, Splits], name: str, task: str) -> Splits:
+    """A dataset of a study; ``NAME@N`` is the one called NAME, cut to N of its labels."""
+    base, _, count = name.partition("@")
+    if count and not count.isdecimal():
+        raise MaskMatchError(f"{name!r} names no dataset; behind @ stands a number of labels, as in banking77@10.")
+    if not isinstance(data, (str, Path)) and name in data:
+        return data[name]
+    splits = Splits.from_folder(data, base, task) if isinstance(data, (str, Path)) else data[base]
+    return splits.with_labels(int(count)) if count else splits
 
 
 def _on_model(variants: Sequence[Variant], model: str | Path | None) -> list[Variant]:
