@@ -77,6 +77,21 @@ def test_training_and_prediction_compute_the_same(tiny: Tiny, masks: Any) -> Non
         np.testing.assert_allclose(found.numpy(), expected[rows], rtol=1e-3, atol=1e-3)
 
 
+def test_prompts_may_come_in_pools_and_lose_their_own_bias(tiny: Tiny, tmp_path: Path) -> None:
+    prompts = {
+        "prompt": ["{text} {text_b} {mask}", "{text_b}, {text}: {mask}"],
+        "label_prompt": ["{text} {label} {mask}", "{label}: {text} {mask}"],
+    }
+    labels = {"same": ["alike", "equal"], "other": None}
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), labels, task="paraphrase", debias="both", **prompts)
+    data = matcher._scorer.training_data(PAIRS, TRUTH, matcher._known_labels())
+    with torch.no_grad():
+        found = matcher.model()(**data.batch([3, 1]))["scores"]
+    np.testing.assert_allclose(found.numpy(), matcher.prediction().scores(data.texts)[[3, 1]], rtol=1e-3, atol=1e-3)
+    with pytest.raises(MaskMatchError, match="mask-matching without debiasing can be"):
+        export(matcher, tmp_path / "export")
+
+
 def test_it_is_trained_and_saved_without_label_vectors(matcher: MaskMatcher, tmp_path: Path) -> None:
     before = matcher.predict_proba(PAIRS)
     matcher.fit(PAIRS, TRUTH, dev=(PAIRS, TRUTH), hold=0.1, **A_LITTLE)
