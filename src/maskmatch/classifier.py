@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.saving import SavedModel
     from maskmatch.search import SearchKind
-    from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
+    from maskmatch.similarity_config import MaskJoin, SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
 
 
@@ -74,6 +74,7 @@ class MaskMatcher(Predictor):
         label_prompt: str | Sequence[str] | None = None,
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
+        masks: MaskJoin | None = None,
         max_length: int | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
@@ -94,6 +95,9 @@ class MaskMatcher(Predictor):
             label_prompt: A label prompt instead of the task's, or several.
             method: "mask-matching", or one of the methods it is compared with.
             similarity: "cosine" or "dot", or a SimilarityConfig with its temperature.
+            masks: How several masks are compared: by their "mean", by "concat" (one behind the other, as many on both
+                sides), or "late" (each mask of the text with the label's mask that suits it best). None: as the
+                similarity says.
             max_length: The most tokens of a prompted text; longer texts are shortened, and counted.
             multi_label: Whether a text may have several labels. None: as the training data shows.
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
@@ -117,6 +121,7 @@ class MaskMatcher(Predictor):
             "label_prompt": label_prompt,
             "method": method,
             "similarity": similarity,
+            "masks": masks,
             "multi_label": multi_label,
             "threshold": threshold,
             "search": search,
@@ -180,7 +185,7 @@ class MaskMatcher(Predictor):
         config = (training or TrainingConfig()).changed(options)
         if dev is None and config.patience is not None:
             raise MaskMatchError("patience stops by dev data; give dev as well.")
-        examples = take_examples(texts, labels, self.config.prompt.fields)
+        examples = take_examples(texts, labels, self.config.fields)
         before = self.labels, self._scorer
         try:
             self._fit(examples, dev, config, callbacks)
@@ -287,7 +292,8 @@ class MaskMatcher(Predictor):
         return read
 
     def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
-        return self._scorer.tokenize(texts)
+        labels = self._known_labels() if self.config.labels_in_context else None
+        return self._scorer.tokenize(texts, labels)
 
     # -- labels ----------------------------------------------------------------------------------------------
 

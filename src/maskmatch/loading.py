@@ -65,11 +65,12 @@ def load_new(
 def parts_to_save(parts: SavedParts) -> SavedModel:
     """What is written of a classifier."""
     scorer, labels = parts.scorer, parts.labels
+    in_context = scorer.config.labels_in_context  # such labels have no vectors of their own
     return SavedModel(
         encoder=scorer.encoder,
         config=scorer.config,
         labels=labels,
-        label_vectors=scorer.label_text_vectors(labels),  # (F, masks, dim)
+        label_vectors=None if in_context else scorer.label_text_vectors(labels),  # (F, masks, dim)
         label_vector_key=scorer.label_vector_key(scorer.label_texts(labels)),
         head=scorer.head(labels),
         head_config=scorer.head_config,

@@ -39,16 +39,17 @@ ROWS_FOR_OFFSET = 256
 
 
 class TorchRuntime:
-    """Computes input vectors with the model itself."""
+    """Computes input vectors with the model itself, or the vectors of label prompts that are read with each text."""
 
-    def __init__(self, model: MatchingModel) -> None:
+    def __init__(self, model: MatchingModel, of_labels: bool = False) -> None:
         self._model = model
+        self._read = model.label_prompt_vectors if of_labels else model.input_vectors
         model.prepare()
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of texts: (rows, masks, dim)."""
+        """The vectors of prompts: (rows, masks, dim)."""
         with _evaluating(self._model), torch.inference_mode():
-            vectors = self._model.input_vectors(TokenBatch.of(batch).to(self._model.device))
+            vectors = self._read(TokenBatch.of(batch).to(self._model.device))
         found: NDArray[np.float32] = vectors.float().cpu().numpy()
         return found
 
@@ -104,7 +105,8 @@ class Scorer:
             empty = self._tokenizer.pooled(config.prompts, [dict.fromkeys(config.prompt.fields, FieldText(""))])
             model.input_origin = self._read_pool(empty, model.input_vectors)[0]  # (masks, dim)
         if config.debias in ("labels", "both"):
-            empty = self._tokenizer.pooled(config.label_prompts, [{"label": FieldText("")}])
+            fields = dict.fromkeys(config.label_prompt.fields, FieldText(""))
+            empty = self._tokenizer.pooled(config.label_prompts, [fields])
             model.label_origin = self._read_pool(empty, model.label_prompt_vectors)[0]  # (masks, dim)
 
     def _read_pool(
@@ -126,7 +128,7 @@ class Scorer:
             rows = 1 if old.matrix is None else len(old.matrix.weight)
             scorer._model = scorer._new_model(rows)
             same = (config.similarity, config.multi_label) == (self.config.similarity, self.config.multi_label)
-            kept = ("matrix.", "transform.", "similarity.") if same else ("matrix.", "transform.")
+            kept: tuple[str, ...] = ("matrix.", "pair.", "transform.", *(["similarity."] if same else []))
             kept += ("input_origin", "label_origin") if _same_prompts(config, self.config) else ()
             state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
             scorer._model.load_state_dict(state, strict=False)
@@ -164,9 +166,9 @@ class Scorer:
 
     # -- texts and labels as tokens --------------------------------------------------------------------------
 
-    def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
-        """Texts in their input prompt."""
-        return tokenize_texts(self._tokenizer, self.config, texts)
+    def tokenize(self, texts: Sequence[Any], labels: LabelSet | None = None) -> TokenizedPrompts:
+        """Texts in their input prompt, and where labels are read with each text, in those of the labels."""
+        return tokenize_texts(self._tokenizer, self.config, texts, labels)
 
     def _label_prompts(self, texts: Sequence[LabelText]) -> TokenizedPrompts:
         """Names and phrases in the label prompt, examples in the input prompt."""
@@ -221,9 +223,14 @@ class Scorer:
         from maskmatch.training import TrainingData
 
         layout = self.layout(labels)
-        source = self.config.method.label_source
-        prompts = self.tokenize(texts)
-        label_prompts = self._label_prompts(layout.texts) if source == "prompt" else None
+        source, in_context = self.config.method.label_source, self.config.labels_in_context
+        if in_context and label_encoding == "sampled":
+            raise MaskMatchError(
+                f"The label prompt {self.config.label_prompt.template!r} names a field of the text, so all labels are "
+                'read with each text; take label_encoding "full" or "auto".'
+            )
+        prompts = self.tokenize(texts, labels)
+        label_prompts = self._label_prompts(layout.texts) if source == "prompt" and not in_context else None
         holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
         held = self._vectors_now(prompts, labels) if holds else None
         memory = None
@@ -256,11 +263,15 @@ class Scorer:
         return False
 
     def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
-        """The vectors of texts and label texts as they are, of length 1: (n + F, dim)."""
+        """The vectors of texts and label texts as they are, of length 1: (n + F, dim).
+
+        Labels that are read with each text have no vector of their own to hold: (n, dim).
+        """
         model = self.model(labels)
-        texts = self._read_pool(prompts, model.input_vectors)
-        flat = self._flat_label_vectors(model, self.layout(labels).texts)
-        return normalize(torch.cat([texts.mean(dim=1), flat.mean(dim=1)]), dim=-1).cpu()
+        means = [self._read_pool(prompts, model.input_vectors).mean(dim=1)]
+        if not self.config.labels_in_context:
+            means.append(self._flat_label_vectors(model, self.layout(labels).texts).mean(dim=1))
+        return normalize(torch.cat(means), dim=-1).cpu()
 
     def settle_offset(self, data: TrainingData, labels: LabelSet) -> None:
         """Where a text may have several labels: let as many apply as suit the training rows.
@@ -285,16 +296,16 @@ class Scorer:
         return self._prediction[2]
 
     def _new_prediction(self, model: MatchingModel, labels: LabelSet) -> Prediction:
-        vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
         similarity = model.similarity
-        kept = KeptLabels.of(
-            vectors,
-            present,
-            similarity.config,
-            scale=1 / similarity.temperature,
-            offset=None if similarity.offset is None else similarity.offset.item(),
-        )
-        return Prediction(self.config, self._tokenizer, labels, kept, TorchRuntime(model))
+        offset = None if similarity.offset is None else similarity.offset.item()
+        scale, path = 1 / similarity.temperature, (self.config, self._tokenizer, labels)
+        if self.config.labels_in_context:
+            present = self.layout(labels).present.numpy()
+            kept = KeptLabels.to_come(present, similarity.config, scale=scale, offset=offset)
+            return Prediction(*path, kept, TorchRuntime(model), TorchRuntime(model, of_labels=True))
+        vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
+        kept = KeptLabels.of(vectors, present, similarity.config, scale=scale, offset=offset)
+        return Prediction(*path, kept, TorchRuntime(model))
 
     def label_vectors(self, labels: LabelSet) -> tuple[torch.Tensor, torch.Tensor]:
         """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).

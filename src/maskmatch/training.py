@@ -50,7 +50,7 @@ class TrainingData:
     targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
     layout: LabelLayout
     label_prompts: TokenizedPrompts | None
-    """The label texts in their prompt, where the encoder reads labels."""
+    """The label texts in their prompt, where the encoder reads labels apart from the texts."""
     label_words: Sequence[Sequence[int]]
     """The label texts' token ids, where labels are words of the embedding table."""
     pad_id: int
@@ -79,9 +79,11 @@ class TrainingData:
 
         Where label vectors are kept, the model chooses the label prompts when it has read the texts.
         """
-        texts = pooled = self.texts.select(rows).flat
-        if self.label_prompts is not None and self.memory is None:
-            pooled = texts.followed_by(self.label_prompts.flat)
+        chosen = self.texts.select(rows)
+        texts = pooled = chosen.flat
+        labels = self.label_prompts if chosen.label_prompts is None else chosen.label_prompts
+        if labels is not None and self.memory is None:
+            pooled = texts.followed_by(labels.flat)
         return {
             "groups": length_batches(pooled, self.pad_id),
             "texts": len(texts),
@@ -102,7 +104,8 @@ class TrainingData:
 
     def digest(self) -> str:
         """What tells these data from others."""
-        labels = self.label_prompts.flat.input_ids if self.label_prompts else ()
+        both = (self.label_prompts, self.texts.label_prompts)
+        labels = [ids for each in both if each is not None for ids in each.flat.input_ids]
         prompts = [*self.texts.flat.input_ids, *labels]
         return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
 

@@ -50,6 +50,14 @@ class SearchName(str, Enum):
     approximate = "approximate"
 
 
+class MaskJoinName(str, Enum):
+    """How several masks are compared."""
+
+    mean = "mean"
+    concat = "concat"
+    late = "late"
+
+
 READING, TRAINING = "Reading rows", "Training"
 SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
 PredictingFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")]
@@ -70,6 +78,10 @@ InputPrompt = Annotated[
 ]
 LabelPrompt = Annotated[
     list[str] | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'; several are averaged.")
+]
+Masks = Annotated[
+    MaskJoinName | None,
+    typer.Option(help="How several masks are compared: their mean, one behind the other, or each with its best."),
 ]
 DebiasName = Annotated[
     str | None, typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both.")
@@ -165,6 +177,7 @@ class Classifier:
     model: ModelName = None
     prompt: InputPrompt = None
     label_prompt: LabelPrompt = None
+    masks: Masks = None
     debias: DebiasName = None
     max_length: MaxLength = None
     multi_label: MultiLabel = None
@@ -176,7 +189,8 @@ class Classifier:
         from maskmatch.classifier import MaskMatcher
 
         prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}
-        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, **more})
+        masks = None if self.masks is None else self.masks.value
+        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, "masks": masks, **more})
 
 
 @dataclass(frozen=True)

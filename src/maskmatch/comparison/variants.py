@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from maskmatch.comparison.label_changes import LabelChange
 
-MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "max_length", "debias")
+MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "masks", "max_length", "debias")
 OWN_BUSINESS = ("seed", "checkpoints", "resume")
 """Settings of training that the comparison itself decides on."""
 
@@ -28,7 +28,7 @@ class Variant:
         name: What tables call it.
         method: The method, by name or as a Method of your own.
         matcher: Arguments of ``MaskMatcher.from_pretrained`` that it differs by: ``model``, ``prompt``,
-            ``label_prompt``, ``similarity``, ``max_length``, ``debias``.
+            ``label_prompt``, ``similarity``, ``masks``, ``max_length``, ``debias``.
         training: Fields of ``TrainingConfig`` that it differs by.
         epoch_factor: How many times the usual number of epochs it trains.
         labels: What it makes of a dataset's labels; None: it reads them as they are.

@@ -9,6 +9,8 @@ from maskmatch.studies.expansion import EXPANSION
 from maskmatch.studies.label_count import LABEL_COUNT
 from maskmatch.studies.label_names import NAMES
 from maskmatch.studies.label_readout import LABEL_READOUT
+from maskmatch.studies.masks import MASKS
+from maskmatch.studies.pairs import PAIRS
 from maskmatch.studies.prompts import PROMPTS
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ STUDIES: dict[str, Study] = {
         NAMES,
         EXPANSION,
         LABEL_COUNT,
+        MASKS,
+        PAIRS,
     )
 }
 
