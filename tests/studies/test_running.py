@@ -13,6 +13,7 @@ from maskmatch.comparison import LabelChange, Variant
 from maskmatch.labels import Label, LabelSet
 from maskmatch.studies import STUDIES, Conclusion, Found, Part, Study, find_study, run_study
 from maskmatch.studies.pictures import dot_plot
+from maskmatch.studies.running import load_dataset
 from maskmatch.studies.words import against, trials
 from study_tools import found_of, stand_ins
 
@@ -117,6 +118,17 @@ def test_parts_and_datasets(tmp_path: Path) -> None:
     lost = Variant(NAMED, labels=LabelChange("lost", lambda context: context.labels.removed(["refund"])))
     with pytest.raises(MaskMatchError, match="lack 'refund'"):
         run_study(replace(SMALL, parts=(replace(SMALL.parts[0], variants=(lost,)),)), stand_ins(SMALL))
+
+
+def test_a_dataset_may_be_cut_to_some_of_its_labels() -> None:
+    data = {"bank": stand_ins(SMALL)["bank"]}
+    cut = load_dataset(data, "bank@2", "intent")
+    assert (cut.name, len(cut.labels), len(cut.test)) == ("bank@2", 2, 6)
+    assert set(cut.train.labels) == set(cut.labels) < set(data["bank"].labels)
+    assert load_dataset(data, "bank@2", "intent").test.texts == cut.test.texts
+    for name, words in (("bank@x", "number of labels"), ("bank@9", "cannot be cut to 9"), ("shop", "not among those")):
+        with pytest.raises(MaskMatchError, match=words):
+            load_dataset(data, name, "intent")
 
 
 @pytest.mark.parametrize("name", list(STUDIES))

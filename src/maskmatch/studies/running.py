@@ -126,6 +126,8 @@ def load_dataset(data: str | Path | Mapping[str, Splits], name: str, task: str) 
         raise MaskMatchError(f"{name!r} names no dataset; behind @ stands a number of labels, as in banking77@10.")
     if not isinstance(data, (str, Path)) and name in data:
         return data[name]
+    if not isinstance(data, (str, Path)) and base not in data:
+        raise MaskMatchError(f"The dataset {base!r} is not among those given ({', '.join(data)}); the study needs it.")
     splits = Splits.from_folder(data, base, task) if isinstance(data, (str, Path)) else data[base]
     return splits.with_labels(int(count)) if count else splits
 
