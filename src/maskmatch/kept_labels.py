@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maskmatch.products import product
 from maskmatch.similarity_config import FIRST_OFFSET, STEEPNESS
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _as_compared(vectors: NDArray[Any], config: SimilarityConfig) -> NDArray[np.
 
 def _products(rows: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
     """Dot products of texts (n, dim) with label texts, (F, dim) or (n, F, dim): (n, F)."""
-    return np.asarray(rows @ texts.T if texts.ndim == 2 else (texts @ rows[:, :, None])[:, :, 0])
+    return product(rows, texts) if texts.ndim == 2 else np.asarray((texts @ rows[:, :, None])[:, :, 0])
 
 
 def _best_products(rows: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:

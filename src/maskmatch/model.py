@@ -265,7 +265,7 @@ class MatchingModel(nn.Module):
 
 def mean_of_readings(vectors: torch.Tensor, readings: int) -> torch.Tensor:
     """The mean over the prompts of a pool, of vectors of all texts in the first, then in the second, and so on."""
-    return vectors if readings == 1 else vectors.unflatten(0, (readings, -1)).mean(dim=0)
+    return vectors if readings == 1 else vectors.view(readings, -1, *vectors.shape[1:]).mean(dim=0)
 
 
 def _less(vectors: torch.Tensor, origin: torch.Tensor | None) -> torch.Tensor:

@@ -110,12 +110,16 @@ class Scorer:
             model.label_origin = self._read_pool(empty, model.label_prompt_vectors)[0]  # (masks, dim)
 
     def _read_pool(
-        self, prompts: TokenizedPrompts, read: Callable[[TokenBatch], torch.Tensor], **told: str
+        self,
+        prompts: TokenizedPrompts,
+        read: Callable[[TokenBatch], torch.Tensor],
+        doing: str = "reading",
+        unit: str = "text",
     ) -> torch.Tensor:
         """What is read of every text, as a mean over the prompts of its pool: (n, masks, dim)."""
         device = self.encoder.model.device
         found = [
-            encode_prompts(reading, read, pad_id=self.encoder.pad_id, device=device, **told)
+            encode_prompts(reading, read, pad_id=self.encoder.pad_id, device=device, doing=doing, unit=unit)
             for reading in prompts.readings
         ]
         return found[0] if len(found) == 1 else torch.stack(found).mean(dim=0)

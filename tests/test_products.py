@@ -1,0 +1,47 @@
+"""Products of numpy matrices that leave the cores to the encoder."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from maskmatch import products
+
+
+def blas_threads() -> list[int]:
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("large", [1, 10**12])
+def test_a_product_is_the_same_in_one_thread_or_many(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "LARGE", large)
+    random = np.random.default_rng(0)
+    rows, vectors = (random.normal(size=(count, 16)).astype(np.float32) for count in (5, 9))
+    expected = np.array([[row @ vector for vector in vectors] for row in rows])
+    np.testing.assert_allclose(products.product(rows, vectors), expected, rtol=1e-4)
+
+
+def test_numpy_has_its_threads_back_afterwards_whoever_else_computes() -> None:
+    before = blas_threads()
+    rows = np.ones((8, 32), dtype=np.float32)
+
+    def compute() -> None:
+        for _ in range(50):
+            products.product(rows, rows)
+
+    threads = [threading.Thread(target=compute) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert blas_threads() == before
+
+
+def test_they_come_back_after_an_error_too() -> None:
+    before = blas_threads()
+    with pytest.raises(ValueError, match="matmul"):
+        products.product(np.ones((2, 3), dtype=np.float32), np.ones((2, 4), dtype=np.float32))
+    assert blas_threads() == before
