@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 MEANINGLESS = (
     *(f"label {number}" for number in (1, 7, 23, 58)),
     *(f"class {letter}" for letter in "abx"),
-    "category 4",
-    "item",
-    "unknown",
-    "xkq zrt",
+    *("category 4", "topic 5", "group 9", "type c"),
+    *("x", "item", "unknown", "xkq zrt"),
 )
 """Names that say nothing about texts."""
 
