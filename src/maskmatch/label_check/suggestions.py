@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WORDS = 4
-FILLERS = frozenset("a an and at by for from in is it my of on or the to with".split())
+FILLERS = ("a", "an", "and", "at", "by", "for", "from", "in", "is", "it", "my", "of", "on", "or", "the", "to", "with")
 """Words that tell no two names apart."""
 
 
