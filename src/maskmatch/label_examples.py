@@ -43,4 +43,5 @@ def moved_by_examples(vectors: torch.Tensor, labels: LabelSet) -> torch.Tensor:
 
 def _lengths(vectors: torch.Tensor) -> torch.Tensor:
     """The lengths of vectors (n, masks, dim), over all their masks: (n, 1, 1)."""
-    return vectors.flatten(1).norm(dim=1).clamp(min=1e-12)[:, None, None]
+    lengths: torch.Tensor = torch.linalg.vector_norm(vectors.flatten(1), dim=1)
+    return lengths.clamp(min=1e-12)[:, None, None]

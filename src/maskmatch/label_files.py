@@ -21,6 +21,9 @@ COLUMNS = ("label", "name", "description", "phrases", "words", "examples")
 PHRASE_COLUMNS = ("label", "name", "description", "words", "phrase", "example", "score", "lead", "source")
 """The columns of a file with a row for each phrase or example: score, lead and source are for the reader alone."""
 
+ROW_A_PHRASE = {"phrase", "example", "source"}
+"""Columns by which such a file is known."""
+
 PHRASE_MARK = "|"
 """What stands between phrases or words in one cell of a CSV file."""
 
@@ -49,7 +52,7 @@ def load_labels(source: str | Path) -> LabelSet:
         except (ValueError, OSError) as error:
             raise MaskMatchError(f"{path} is not valid JSON: {error}") from error
     rows = list(read_rows(path))
-    if rows and {"phrase", "example"} & set(rows[0].fields):
+    if any(ROW_A_PHRASE & set(row.fields) for row in rows):
         return LabelSet(tuple(_label_of_rows(own) for own in _by_label(rows).values()))
     return LabelSet(tuple(_label(row.fields, row.where) for row in rows))
 

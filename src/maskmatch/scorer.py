@@ -335,7 +335,8 @@ class Scorer:
         """The vectors of all that is read for labels, (F, masks, dim); where they are learned, (K, 1, dim)."""
         model = self.model(labels)
         if model.matrix is not None:
-            return model.matrix().detach()[:, 0]
+            learned: torch.Tensor = model.matrix().detach()[:, 0]
+            return learned
         return self._flat_label_vectors(model, self.label_texts(labels))
 
     def _flat_label_vectors(self, model: MatchingModel, texts: Sequence[LabelText]) -> torch.Tensor:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from maskmatch.evaluation import EvaluationReport
     from maskmatch.label_check.informativeness import Informativeness
 
-SAYS_LITTLE = 0.25
+SAYS_LITTLE = 0.5
 """A name whose sense is below this says little."""
 
 TOO_CLOSE = 0.25

@@ -11,7 +11,6 @@ import numpy as np
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.expansion import Ground
-from maskmatch.expansion.ground import centred
 from maskmatch.inputs import take_texts
 from maskmatch.labels import LabelSet, LabelsLike
 
@@ -23,10 +22,8 @@ if TYPE_CHECKING:
 MEANINGLESS = (
     *(f"label {number}" for number in (1, 7, 23, 58)),
     *(f"class {letter}" for letter in "abx"),
-    "category 4",
-    "item",
-    "unknown",
-    "xkq zrt",
+    *("category 4", "topic 5", "group 9", "type c"),
+    *("x", "item", "unknown", "xkq zrt"),
 )
 """Names that say nothing about texts."""
 
@@ -37,8 +34,8 @@ UNRELATED = (
 """Names that have nothing in common: how similar the encoder finds them is how similar it finds anything."""
 
 WORD = re.compile(r"\w+")
-TEMPERATURE = 0.1
-"""Of the softmax over names by which texts commit themselves."""
+TEMPERATURE = 0.05
+"""Of the softmax over names by which texts commit themselves: that of the default similarity, whatever is learned."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Informativeness:
     """How much the names of labels say; all figures go from 0 to 1.
 
     Attributes:
-        score: Of all names together.
+        score: Of all names together: their mean, or with texts the commitment.
         scores: Of each name, in the order of labels.
         sense: How far each name is from names that mean nothing, less where its words are none to the encoder.
         distinctness: How far each name is from the nearest other name.
@@ -74,7 +71,8 @@ def informativeness(matcher: MaskMatcher, labels: LabelsLike | None = None, text
     Args:
         matcher: What reads the names, and the texts.
         labels: The labels; None: the classifier's own.
-        texts: Texts without labels, if there are any: how far they commit themselves to single names tells most.
+        texts: Texts without labels, if there are any, a hundred or so. How far they commit themselves to single names
+            tells how much names help; names alone only tell those that say something from those that say nothing.
     """
     if labels is None and matcher.labels is None:
         raise MaskMatchError("There are no labels to judge: give them to informativeness or to from_pretrained.")
@@ -90,10 +88,9 @@ def measure(ground: Ground, texts: NDArray[np.float32] | None = None) -> Informa
     sense = _distance(to_meaningless, usual) * _readability(ground)
     distinctness = _distance(_to_nearest(ground.vectors), usual)
     scores = np.sqrt(sense * distinctness)  # (K,)
-    score = float(scores.mean())
     commitment = None if texts is None else commit(texts, ground.vectors)
     return Informativeness(
-        score if commitment is None else math.sqrt(score * commitment),
+        float(scores.mean()) if commitment is None else commitment,
         *(tuple(map(float, values)) for values in (scores, sense, distinctness)),
         commitment=commitment,
     )
@@ -117,7 +114,7 @@ def commit(texts: NDArray[np.float32], labels: NDArray[np.float32]) -> float:
     """
     if len(labels) < 2:
         return 0.0
-    scores = centred(texts).astype(np.float64) @ centred(labels).T.astype(np.float64) / TEMPERATURE  # (n, K)
+    scores = texts.astype(np.float64) @ labels.T.astype(np.float64) / TEMPERATURE  # (n, K)
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     told = _entropy(chances.mean(axis=0)) - float(np.mean([_entropy(row) for row in chances]))

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WORDS = 4
+FILLERS = ("a", "an", "and", "at", "by", "for", "from", "in", "is", "it", "my", "of", "on", "or", "the", "to", "with")
+"""Words that tell no two names apart."""
 
 
 def typical_words(texts: Sequence[Any], places: Sequence[int], labels: int) -> list[list[str]]:
@@ -28,13 +30,13 @@ def typical_words(texts: Sequence[Any], places: Sequence[int], labels: int) -> l
 
 
 def own_words(name: str, other: str) -> list[str]:
-    """The words of a name that another name does not have.
+    """The words of a name that another name does not have, without those that only join others.
 
     >>> own_words("card payment fee charged", "cash withdrawal fee charged")
     ['card', 'payment']
     """
     others = set(re.findall(r"\w+", other.casefold()))
-    return [word for word in re.findall(r"\w+", name.casefold()) if word not in others]
+    return [word for word in re.findall(r"\w+", name.casefold()) if word not in others and word not in FILLERS]
 
 
 def quoted(words: Sequence[str]) -> str:
