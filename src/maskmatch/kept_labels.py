@@ -232,4 +232,4 @@ def _best_products(rows: NDArray[np.float32], texts: NDArray[np.float32]) -> NDA
         for mask in range(rows.shape[1]):
             products = _products(np.ascontiguousarray(rows[:, mask]), flat)
             found[:, start : start + size] += products.reshape(count, -1, masks).max(axis=-1)
-    return found / np.float32(rows.shape[1])
+    return np.asarray(found / np.float32(rows.shape[1]))

@@ -170,7 +170,7 @@ class MatchingModel(nn.Module):
             return scores
         flat = self.word_vectors(words) if flat is None else flat
         if len(flat) != len(layout.texts):  # read with each text, those of the first text first
-            flat = flat.unflatten(0, (len(inputs), -1))  # (texts, F, masks, dim)
+            flat = flat.view(len(inputs), -1, *flat.shape[1:])  # (texts, F, masks, dim)
         compared = self.similarity.compare(self.similarity.prepare(inputs), self.similarity.prepare(flat))  # (texts, F)
         return self.similarity.join(layout.arrange_scores(compared), present)
 

@@ -36,4 +36,5 @@ class PairReadout(nn.Module):
         # Encoders differ in how large their states are, and a few numbers of a state are often far above the rest.
         parts = [first, second, (first - second).abs(), first * second]
         features = torch.cat([layer_norm(part, size) for part in parts], dim=-1)  # (n, 4 * dim)
-        return states.mean(dim=1, keepdim=True) + self.scale * linear(features, self.weight)[:, None]
+        learned: torch.Tensor = linear(features, self.weight)[:, None]
+        return states.mean(dim=1, keepdim=True) + self.scale * learned

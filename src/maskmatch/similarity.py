@@ -52,7 +52,7 @@ class Similarity(nn.Module):
         """
         flat = labels.flatten(-4, -3)  # (K * phrases, masks, dim), or (n, K * phrases, masks, dim)
         scores = self.compare(self.prepare(inputs), self.prepare(flat))  # (n, K * phrases)
-        return self.join(scores.unflatten(1, labels.shape[-4:-2]), present)
+        return self.join(scores.view(-1, *labels.shape[-4:-2]), present)
 
     def prepare(self, vectors: torch.Tensor) -> torch.Tensor:
         """Vectors as they are compared, of length 1 for cosines.
@@ -124,7 +124,7 @@ def _best_products(inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     count = labels.shape[-2]
     # A mask of the texts at a time: all products at once would be as many times larger. Of each, the largest is kept.
     best = [
-        _products(mask, labels.flatten(-3, -2)).unflatten(1, (-1, count)).max(dim=-1).values
+        _products(mask, labels.flatten(-3, -2)).view(len(mask), -1, count).max(dim=-1).values
         for mask in inputs.unbind(dim=1)
     ]
     return torch.stack(best).mean(dim=0)
