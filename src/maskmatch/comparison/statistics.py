@@ -166,7 +166,7 @@ def _wants_exchange(tallies: Sequence[_Tally]) -> bool:
     """
     total = sum(float(values @ counts) / counts.sum() for values, counts in tallies)
     if abs(total) > _SAME:
-        return total < 0
+        return bool(total < 0)
     listed, mirrored = (
         [list(zip(values.tolist(), counts.tolist(), strict=True)) for values, counts in each]
         for each in (tallies, [_mirrored(tally) for tally in tallies])
