@@ -18,7 +18,7 @@ from benchmarks.common import RESULTS, parser, write_results
 from maskmatch import MaskMatchError
 from maskmatch.comparison import Splits, Tuning, compare, tune
 from maskmatch.encoder import DEFAULT_MODEL, EMBEDDED_MODEL
-from maskmatch.methods import METHODS
+from maskmatch.methods import ANY_TEXT_METHODS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -110,7 +110,7 @@ def tuned(options: Namespace) -> Tuning:
     """The setting of each method, tuned on dev rows if that was not done yet."""
     tuning = tune(
         [_load(options, name) for name in TUNED_ON],
-        list(METHODS),
+        list(ANY_TEXT_METHODS),
         [TUNED_IN],
         seeds=1,
         learning_rates=LEARNING_RATES,
@@ -129,7 +129,7 @@ def run(part: Part, model: str | Path, seeds: int, tuning: Tuning, options: Name
     """Run what is missing of a part with so many seeds."""
     found = compare(
         [_load(options, name) for name in part.datasets],
-        list(METHODS),
+        list(ANY_TEXT_METHODS),
         [part.regime],
         seeds=seeds,
         model=model,

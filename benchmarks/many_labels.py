@@ -174,11 +174,12 @@ def _searching(base: torch.Tensor, names: list[str], kind: str) -> MaskMatcher:
     assert matcher.labels is not None
     scorer = matcher._scorer
     model = scorer.model(matcher.labels)
+    texts = scorer.label_texts(matcher.labels)
     scorer._store.keep(
-        scorer.layout(matcher.labels).texts,
+        texts,
         vectors,
         weights=scorer._weights_version(model),
-        key=scorer.label_vector_key,
+        key=scorer.label_vector_key(texts),
     )
     _ = matcher.search_  # built here, and timed by itself
     return matcher

@@ -7,7 +7,7 @@ import sys
 
 from benchmarks.common import parser
 
-BENCHMARKS = ("overhead", "prediction", "zero_shot", "few_shot", "similarity", "many_labels", "experiment")
+BENCHMARKS = ("overhead", "prediction", "zero_shot", "expansion", "few_shot", "similarity", "many_labels", "experiment")
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks import experiment_page
+from benchmarks import expansion, experiment_page, studies_page
 from benchmarks.common import RESULTS, read_results
 from benchmarks.markdown import origin, table
 from benchmarks.zero_shot import WAYS
@@ -103,6 +103,31 @@ def few_shot_figures() -> str:
             origin(few),
         ]
     )
+
+
+def expansion_figures() -> str:
+    """Zero-shot accuracy with names alone and with what expansion finds for them."""
+    result = read_results("expansion")
+    summary = result["summary"]
+    names, examples, words = (summary[way] for way in (expansion.NAMES, expansion.EXAMPLES, expansion.WORDS))
+    seeds = len(expansion.SEEDS)
+    rows = [
+        (
+            dataset,
+            f"{names['accuracy'][dataset]['mean']:.4f}",
+            _with_spread(examples["accuracy"][dataset], seeds),
+            f"{100 * examples['gain'][dataset]:+.1f}",
+            f"{words['accuracy'][dataset]['mean']:.4f}",
+            f"{100 * words['gain'][dataset]:+.1f}",
+        )
+        for dataset in names["accuracy"]
+        if dataset in examples["accuracy"] and dataset in words["accuracy"]
+    ]
+    means = [f"{100 * way['mean gain']:+.1f}" if "mean gain" in way else "" for way in (examples, words)]
+    rows.append(("**mean gain**", "", "", f"**{means[0]}**", "", f"**{means[1]}**"))
+    header = ("dataset", "names", "names and examples", "points", "names and words of the vocabulary", "points")
+    about = f"Zero-shot accuracy with the default encoder. {result['protocol']}"
+    return "\n\n".join([about, table(header, rows), origin(result)])
 
 
 def _way(few: dict[str, Any], way: str) -> dict[str, Any]:
@@ -237,7 +262,10 @@ def pages() -> dict[Path, str]:
             ROOT / "docs" / "alignment.md", f"{zero_shot_figures()}\n\n{few_shot_figures()}"
         ),
         ROOT / "docs" / "benchmarks.md": benchmarks_page(),
+        ROOT / "docs" / "studies.md": _with_figures(ROOT / "docs" / "studies.md", studies_page.figures()),
     }
+    if (RESULTS / "expansion.json").is_file():
+        found[ROOT / "docs" / "labels.md"] = _with_figures(ROOT / "docs" / "labels.md", expansion_figures())
     if (RESULTS / "experiment.json").is_file():
         page = ROOT / "docs" / "experiment.md"
         found[page] = _with_figures(page, experiment_page.figures())

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from maskmatch.comparison import Cell
+    from maskmatch.comparison.runner import Plan
+
 torch.set_num_threads(1)  # tiny models gain nothing from more, and tests run side by side
 
 
@@ -55,3 +58,19 @@ def tiny_default(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -
 def matcher(tiny: Callable[[str], Path]) -> MaskMatcher:
     """An untrained classifier with the labels of the toy set."""
     return MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the cells of comparisons that really ran."""
+    from maskmatch.comparison import runner
+
+    names: list[str] = []
+    real = runner.run_plan
+
+    def watched(plan: Plan) -> Cell:
+        names.append(plan.name)
+        return real(plan)
+
+    monkeypatch.setattr(runner, "run_plan", watched)
+    return names

@@ -8,7 +8,17 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from benchmarks import common, experiment, experiment_page, few_shot, many_labels, similarity, write_docs, zero_shot
+from benchmarks import (
+    common,
+    expansion,
+    experiment,
+    experiment_page,
+    few_shot,
+    many_labels,
+    similarity,
+    write_docs,
+    zero_shot,
+)
 
 from maskmatch.methods import METHODS
 
@@ -22,7 +32,8 @@ def small_world(tiny_default: None, monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr("maskmatch.config.LEAST_STEPS", 4)
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])
-    for name in {*similarity.DATASETS, *zero_shot.DATASETS, few_shot.DATASET, many_labels.DATASET}:
+    used = (similarity.DATASETS, zero_shot.DATASETS, expansion.DATASETS, (few_shot.DATASET, many_labels.DATASET))
+    for name in {name for names in used for name in names}:
         (tmp_path / "data" / name).mkdir(parents=True)
         for split in ("train", "dev", "test"):
             rows = [
@@ -56,6 +67,18 @@ def test_zero_shot_compares_ways_and_prompts(small_world: Path) -> None:
     assert set(result["spread"]) == set(zero_shot.OTHER_PROMPTS)
     prompts = sum(map(len, zero_shot.OTHER_PROMPTS.values()))
     assert len(result["cells"]) == len(zero_shot.DATASETS) * len(zero_shot.WAYS) + prompts
+
+
+def test_expansion_compares_names_with_what_was_found_for_them(small_world: Path) -> None:
+    expansion.main()
+    path = small_world / "results" / "expansion.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
+    assert len(result["cells"]) == len(expansion.DATASETS) * (2 + len(expansion.SEEDS))
+    assert set(result["summary"][expansion.EXAMPLES]["gain"]) == set(expansion.DATASETS)
+    figures = write_docs.expansion_figures()
+    assert all(dataset in figures for dataset in expansion.DATASETS)
+    expansion.main()
+    assert json.loads(path.read_text(encoding="utf-8"))["cells"] == result["cells"]
 
 
 def test_similarity_goes_on_where_it_stopped(small_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:

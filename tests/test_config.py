@@ -10,7 +10,7 @@ import pytest
 
 from maskmatch.config import MatcherConfig, TrainingConfig
 from maskmatch.errors import MaskMatchError
-from maskmatch.methods import METHODS, Method
+from maskmatch.methods import ANY_TEXT_METHODS, METHODS, Method
 from maskmatch.settings import added_setting, as_json
 from maskmatch.similarity import SimilarityConfig
 from maskmatch.tasks import TASKS, Task
@@ -20,7 +20,7 @@ OWN_METHOD = Method("own", "max", "prompt", label_readout="cls", similarity=Simi
 
 
 @pytest.mark.parametrize("task", [*TASKS, OWN_TASK])
-@pytest.mark.parametrize("method", [*METHODS, OWN_METHOD])
+@pytest.mark.parametrize("method", [*ANY_TEXT_METHODS, OWN_METHOD])
 def test_task_and_method_bring_what_is_left_out(task: Any, method: Any) -> None:
     config = MatcherConfig.make(max_length=64, task=task, method=method)
     masked = config.method.input_masked
@@ -30,6 +30,17 @@ def test_task_and_method_bring_what_is_left_out(task: Any, method: Any) -> None:
     assert config.similarity == config.method.similarity
     assert not config.multi_label
     assert MatcherConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+def test_a_task_may_bring_its_method() -> None:
+    task = Task("pairs", "pairs", ("text", "text_b"), "{text} {text_b} {mask}", method="pair-matching")
+    config = MatcherConfig.make(max_length=64, task=task)
+    assert (config.method.name, config.prompt.template) == ("pair-matching", task.pair_prompt)
+    assert MatcherConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert MatcherConfig.make(max_length=64, task=task, method="mask-matching").prompt.template == task.prompt
+    assert "method" not in MatcherConfig.make(max_length=64).to_json()["task"]
+    with pytest.raises(MaskMatchError, match="There is no method 'magic'"):
+        MatcherConfig.make(max_length=64, task=Task("own", "own", method="magic"))
 
 
 def test_a_config_comes_back_from_json_with_all_that_was_set() -> None:
@@ -73,7 +84,7 @@ def test_left_out_altogether_it_is_topics_by_mask_matching() -> None:
         ({"prompt": "{label} {mask}"}, "names the field {label}"),
         ({"label_prompt": "{label}"}, "has no mask"),
         ({"label_prompt": "is {mask}"}, "has to name {label}"),
-        ({"label_prompt": "{text} {label} {mask}"}, "names the field {text}"),
+        ({"label_prompt": "{text_b} {label} {mask}"}, "names the field {text_b}"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:

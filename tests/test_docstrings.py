@@ -7,7 +7,15 @@ from importlib import import_module
 
 import pytest
 
-WITH_EXAMPLES = ("prompts.template", "prompts.fields", "prompts.tokens", "labels", "batches")
+WITH_EXAMPLES = (
+    "prompts.template",
+    "prompts.fields",
+    "prompts.tokens",
+    "labels",
+    "batches",
+    "expansion.ground",
+    "label_check.suggestions",
+)
 WITHOUT = (
     "encoder",
     "kept_labels",

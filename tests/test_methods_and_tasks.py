@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.methods import METHODS, Method, find_method
+from maskmatch.methods import ANY_TEXT_METHODS, METHODS, Method, find_method
 from maskmatch.prompts import Prompt
 from maskmatch.tasks import TASKS, Task, find_task
 
@@ -20,6 +20,7 @@ from maskmatch.tasks import TASKS, Task, find_task
         ("prompt-tuning", "mask", "verbalizer", None, "dot"),
         ("semantic-matching", "mean", "prompt", "mean", "cosine"),
         ("mask-matching", "mask", "prompt", "mask", "cosine"),
+        ("pair-matching", "pair", "prompt", "mask", "cosine"),
     ],
 )
 def test_the_table_of_methods(
@@ -31,7 +32,8 @@ def test_the_table_of_methods(
     assert method.label_source == label_source
     assert label_readout is None or method.label_readout == label_readout
     assert method.similarity.kind == similarity
-    assert method.input_masked == (input_readout == "mask")
+    assert method.input_masked == (input_readout in ("mask", "pair"))
+    assert method.reads_pairs == (input_readout == "pair") == (name not in ANY_TEXT_METHODS)
     assert method.label_masked == (label_readout == "mask")
     assert method.reads_labels == (label_source != "matrix")
     assert method.transform == (name == "prompt-tuning")
@@ -46,6 +48,7 @@ def test_a_method_of_ones_own_is_taken_as_it_is() -> None:
         "prompt-tuning",
         "semantic-matching",
         "mask-matching",
+        "pair-matching",
     }
 
 
@@ -80,6 +83,12 @@ def test_a_preset_has_prompts_that_use_its_fields(name: str) -> None:
     assert bare.fields == task.fields
     assert bare.masks == 0
     assert sum(part.kind == "sep" for part in bare.parts) == len(task.fields) - 1
+    if len(task.fields) == 1:
+        with pytest.raises(MaskMatchError, match=f"The task '{name}' has a single field, so there is no pair to read"):
+            assert task.pair_prompt
+    else:
+        pair = Prompt(task.pair_prompt, task.fields)
+        assert (set(pair.fields), pair.masks) == (set(task.fields), 2)
 
 
 def test_every_preset_has_the_metric_of_its_field() -> None:
@@ -106,7 +115,7 @@ def test_a_task_of_ones_own() -> None:
         ({"prompt": "{text}"}, "has no mask"),
         ({"label_prompt": "it is {mask}"}, "has to name {label}"),
         ({"label_prompt": "{label}"}, "has no mask"),
-        ({"label_prompt": "{text} {label} {mask}"}, "names the field {text}"),
+        ({"label_prompt": "{text_b} {label} {mask}"}, "names the field {text_b}"),
         ({"metric": "luck"}, "There is no metric 'luck'; choose one of accuracy, micro-f1"),
     ],
 )

@@ -54,6 +54,11 @@ def test_a_field_that_is_named_twice_is_one_field() -> None:
     assert Prompt("{text_b} {text} {text_b} {mask}").fields == ("text_b", "text")
 
 
+def test_several_masks_in_a_row_have_a_short_form() -> None:
+    assert Prompt("{text} {mask*3}.").parts == Prompt("{text} {mask}{mask}{mask}.").parts
+    assert Prompt("{mask*12} {text} {mask}").masks == 13
+
+
 def test_a_prompt_is_its_template() -> None:
     prompt = Prompt("{text} {mask}")
     assert str(prompt) == "{text} {mask}"
@@ -93,6 +98,10 @@ def test_fields_of_a_task_of_ones_own_are_allowed() -> None:
         ("{} {mask}", {}, ["{}"]),
         ("{ text } {mask}", {}, ["{ text }"]),
         ("{text} {mask!r}", {}, ["{mask!r}"]),
+        ("{text} {mask*0}", {}, ["{mask*0}", "{mask*4}"]),
+        ("{text} {mask*2!r}", {}, ["{mask*2!r}"]),
+        ("{text} {mask*100}", {}, ["{mask*100}"]),
+        ("{text*2} {mask}", {}, ["{text*2}"]),
         ("", {}, ["A prompt is a text such as", "''"]),
         (" \n", {}, ["A prompt is a text such as"]),
         (None, {}, ["A prompt is a text such as", "None"]),

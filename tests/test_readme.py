@@ -18,7 +18,7 @@ except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/guide.md", "docs/alignment.md")
+PAGES = ("README.md", "docs/guide.md", "docs/labels.md", "docs/alignment.md")
 
 
 def blocks(page: str, language: str) -> list[str]:

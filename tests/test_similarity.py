@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,12 +13,29 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maskmatch import kept_labels as kept_labels_module
 from maskmatch.errors import MaskMatchError
 from maskmatch.kept_labels import KeptLabels, standing_out
-from maskmatch.similarity import PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases
+from maskmatch.search import ExactSearch
+from maskmatch.similarity import MaskJoin, PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases
 
 KINDS: tuple[SimilarityKind, ...] = ("dot", "cosine")
 JOINS: tuple[PhraseJoin, ...] = ("mean", "max", "logsumexp")
+MASKS: tuple[MaskJoin, ...] = ("mean", "concat", "late")
+
+
+def masks_by_hand(config: SimilarityConfig, text: np.ndarray, label: np.ndarray) -> float:
+    """How similar the masks of a text (masks, dim) are to those of a label text (masks, dim)."""
+
+    def similarity(x: np.ndarray, y: np.ndarray) -> float:
+        product = float(x @ y)
+        return product / float(np.linalg.norm(x) * np.linalg.norm(y)) if config.kind == "cosine" else product
+
+    if config.masks == "mean":
+        return similarity(text.mean(axis=0), label.mean(axis=0))
+    if config.masks == "concat":
+        return similarity(text.flatten(), label.flatten())
+    return float(np.mean([max(similarity(x, y) for y in label) for x in text]))
 
 
 def by_hand(
@@ -30,16 +49,12 @@ def by_hand(
     texts, count = len(inputs), present.shape[0]
     scores = np.zeros((texts, count))
     for row in range(texts):
-        x = inputs[row].double().numpy().mean(axis=0)
         for label in range(count):
             own = labels[row, label] if labels.dim() == 5 else labels[label]
             found = []
             for phrase in range(present.shape[1]):
                 if present[label, phrase]:
-                    y = own[phrase].double().numpy().mean(axis=0)
-                    product = x @ y
-                    if config.kind == "cosine":
-                        product /= np.linalg.norm(x) * np.linalg.norm(y)
+                    product = masks_by_hand(config, inputs[row].double().numpy(), own[phrase].double().numpy())
                     found.append((product - offset) / config.temperature)
             scores[row, label] = {
                 "mean": np.mean(found),
@@ -50,36 +65,34 @@ def by_hand(
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def cases(draw: st.DrawFn, same_masks: bool = False) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Inputs (n, masks, dim), labels (K, phrases, masks, dim), and which phrases are there."""
     texts, count, phrases = (draw(st.integers(1, 4)) for _ in range(3))
     generator = torch.Generator().manual_seed(draw(st.integers(0, 10_000)))
     dimension = draw(st.integers(1, 6))
-    inputs = torch.randn(texts, draw(st.integers(1, 3)), dimension, generator=generator) + 0.1
-    labels = torch.randn(count, phrases, draw(st.integers(1, 3)), dimension, generator=generator) + 0.1
+    masks = draw(st.integers(1, 3))
+    label_masks = draw(st.just(masks) if same_masks else st.integers(1, 3))
+    inputs = torch.randn(texts, masks, dimension, generator=generator) + 0.1
+    labels = torch.randn(count, phrases, label_masks, dimension, generator=generator) + 0.1
     numbers = torch.tensor(draw(st.lists(st.integers(1, phrases), min_size=count, max_size=count)))
     return inputs, labels, torch.arange(phrases)[None] < numbers[:, None]
 
 
-@given(
-    cases(),
-    st.sampled_from(KINDS),
-    st.sampled_from(JOINS),
-    st.sampled_from([0.05, 0.5, 1.0, 4.0]),
-    st.booleans(),
+CONFIGS = st.builds(
+    SimilarityConfig,
+    kind=st.sampled_from(KINDS),
+    temperature=st.sampled_from([0.05, 0.5, 1.0, 4.0]),
+    phrases=st.sampled_from(JOINS),
+    masks=st.sampled_from(MASKS),
 )
+
+
+@given(st.data(), CONFIGS, st.booleans())
 @settings(max_examples=120, deadline=None)
-def test_scores_are_those_worked_by_hand(
-    case: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-    kind: SimilarityKind,
-    join: PhraseJoin,
-    temperature: float,
-    offset: bool,
-) -> None:
-    inputs, labels, present = case
-    config = SimilarityConfig(kind=kind, temperature=temperature, phrases=join)
+def test_scores_are_those_worked_by_hand(data: st.DataObject, config: SimilarityConfig, offset: bool) -> None:
+    inputs, labels, present = data.draw(cases(same_masks=config.masks == "concat"))
     similarity = Similarity(config, offset=offset)
-    moved = {"dot": 0.0, "cosine": 0.5}[kind] if offset else 0.0
+    moved = {"dot": 0.0, "cosine": 0.5}[config.kind] if offset else 0.0
     if offset:
         assert similarity.offset is not None
         assert similarity.offset.item() == moved
@@ -167,6 +180,7 @@ def test_a_kind_alone_brings_its_usual_temperature() -> None:
         ({"kind": "euclidean"}, "There is no similarity 'euclidean'; choose one of dot, cosine"),
         ({"kind": None}, "There is no similarity None"),
         ({"phrases": "median"}, "There is no join of phrases 'median'; choose one of mean, max, logsumexp"),
+        ({"masks": "sum"}, "There is no join of masks 'sum'; choose one of mean, concat, late"),
         ({"temperature": 0}, "The temperature is 0; it has to be a number above 0"),
         ({"temperature": -0.5}, "The temperature is -0.5"),
         ({"temperature": float("nan")}, "The temperature is nan"),
@@ -228,24 +242,33 @@ def kept_labels(similarity: Similarity, labels: torch.Tensor, present: torch.Ten
 
 
 @given(
-    kind=st.sampled_from(["dot", "cosine"]),
-    phrases=st.sampled_from(["mean", "max", "logsumexp"]),
+    config=CONFIGS,
     offset=st.booleans(),
     shape=st.tuples(*[st.integers(1, 4)] * 4),
     seed=st.integers(0, 1000),
+    products=st.sampled_from([1, 5, kept_labels_module.PRODUCTS]),
 )
+@settings(deadline=None)
 def test_prediction_scores_as_training_does(
-    kind: SimilarityKind, phrases: PhraseJoin, offset: bool, shape: tuple[int, int, int, int], seed: int
+    config: SimilarityConfig, offset: bool, shape: tuple[int, int, int, int], seed: int, products: int
 ) -> None:
     texts, labels, most, masks = shape
     random = torch.Generator().manual_seed(seed)
-    similarity = Similarity(SimilarityConfig(kind=kind, phrases=phrases, temperature=0.3), offset=offset)
+    config = replace(config, temperature=max(0.3, config.temperature))  # where rounding shows less
+    similarity = Similarity(config, offset=offset)
     inputs = torch.randn(texts, masks, 5, generator=random)
     vectors = torch.randn(labels, most, masks, 5, generator=random)
     present = torch.arange(most)[None] < torch.randint(1, most + 1, (labels, 1), generator=random)
     with torch.no_grad():
         expected = similarity(inputs, vectors, present)
     kept = kept_labels(similarity, vectors, present)
-    np.testing.assert_allclose(kept.scores(inputs.numpy()), expected.numpy(), atol=1e-4, rtol=1e-4)
+    with patch.object(kept_labels_module, "PRODUCTS", products):  # late interaction works through blocks of labels
+        np.testing.assert_allclose(kept.scores(inputs.numpy()), expected.numpy(), atol=1e-4, rtol=1e-4)
+    of_each = vectors[present].expand(texts, *vectors[present].shape).numpy()  # (n, F, masks, dim)
+    scale, moved = 1 / similarity.temperature, kept.offset
+    in_context = KeptLabels.to_come(present.numpy(), config, scale=scale, offset=moved).for_texts(of_each)
+    np.testing.assert_allclose(in_context.scores(inputs.numpy()), expected.numpy(), atol=1e-4, rtol=1e-4)
+    found = ExactSearch(in_context)(inputs.numpy(), labels)
+    np.testing.assert_allclose(found.scores, np.sort(expected.numpy(), axis=1)[:, ::-1], atol=1e-4, rtol=1e-4)
     if not offset:
         np.testing.assert_allclose(kept.probabilities(inputs.numpy()), expected.softmax(1).numpy(), atol=1e-4)

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from maskmatch.data import draw_fraction, draw_shots, load_examples
     from maskmatch.errors import MaskMatchError
     from maskmatch.evaluation import EvaluationReport
+    from maskmatch.expansion import Expansion, expand_labels
     from maskmatch.exporting import export
     from maskmatch.exports import ExportedMatcher
+    from maskmatch.label_check import LabelCheck, check_labels, informativeness
     from maskmatch.labels import Label, LabelSet
     from maskmatch.methods import METHODS, Method
     from maskmatch.prompts import Prompt
@@ -41,8 +43,13 @@ _HOMES = {
     "load_examples": "data",
     "MaskMatchError": "errors",
     "EvaluationReport": "evaluation",
+    "Expansion": "expansion",
+    "expand_labels": "expansion",
     "ExportedMatcher": "exports",
     "export": "exporting",
+    "LabelCheck": "label_check",
+    "check_labels": "label_check",
+    "informativeness": "label_check",
     "Label": "labels",
     "LabelSet": "labels",
     "METHODS": "methods",
@@ -60,8 +67,10 @@ __all__ = [
     "AlignmentConfig",
     "Comparison",
     "EvaluationReport",
+    "Expansion",
     "ExportedMatcher",
     "Label",
+    "LabelCheck",
     "LabelSet",
     "MaskMatchError",
     "MaskMatcher",
@@ -71,10 +80,13 @@ __all__ = [
     "Task",
     "TrainingConfig",
     "align",
+    "check_labels",
     "compare",
     "draw_fraction",
     "draw_shots",
+    "expand_labels",
     "export",
+    "informativeness",
     "load_examples",
 ]
 

@@ -24,9 +24,11 @@ from maskmatch.whole_folder import recover
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
     from transformers import TrainerCallback
 
-    from maskmatch.config import MatcherConfig, TrainingSummary
+    from maskmatch.config import Debias, MatcherConfig, TrainingSummary
     from maskmatch.data import Examples
     from maskmatch.encoder import Encoder
     from maskmatch.evaluation import EvaluationReport, Metric
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.saving import SavedModel
     from maskmatch.search import SearchKind
-    from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
+    from maskmatch.similarity_config import MaskJoin, SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
 
 
@@ -68,14 +70,16 @@ class MaskMatcher(Predictor):
         labels: LabelsLike | None = None,
         *,
         task: str | Task | None = None,
-        prompt: str | None = None,
-        label_prompt: str | None = None,
+        prompt: str | Sequence[str] | None = None,
+        label_prompt: str | Sequence[str] | None = None,
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
+        masks: MaskJoin | None = None,
         max_length: int | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
         search: SearchKind | None = None,
+        debias: Debias | None = None,
         device: str | None = None,
     ) -> MaskMatcher:
         """Load a classifier: a saved one, or a new one on a pretrained encoder.
@@ -86,10 +90,14 @@ class MaskMatcher(Predictor):
             labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out when
                 ``fit`` follows.
             task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields and prompts.
-            prompt: An input prompt instead of the task's.
-            label_prompt: A label prompt instead of the task's.
+            prompt: An input prompt instead of the task's. Or several: a text is read in each of them, and its vector
+                is the mean.
+            label_prompt: A label prompt instead of the task's, or several.
             method: "mask-matching", or one of the methods it is compared with.
             similarity: "cosine" or "dot", or a SimilarityConfig with its temperature.
+            masks: How several masks are compared: by their "mean", by "concat" (one behind the other, as many on both
+                sides), or "late" (each mask of the text with the label's mask that suits it best). None: as the
+                similarity says.
             max_length: The most tokens of a prompted text; longer texts are shortened, and counted.
             multi_label: Whether a text may have several labels. None: as the training data shows.
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
@@ -97,6 +105,9 @@ class MaskMatcher(Predictor):
             search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those
                 that an index proposes (it needs the extra ``index``), "auto" takes the index beyond 100,000 label
                 texts, if it can. None: "auto", or what the saved classifier has.
+            debias: Whose vectors are freed of what their prompt says by itself: "inputs", "labels", "both" or "none".
+                The prompt is read once without a text, before training, and its state taken from all vectors. None:
+                "none", or what the saved classifier has.
             device: Where to compute; None: on a GPU if there is one.
         """
         if model is not None:
@@ -110,9 +121,11 @@ class MaskMatcher(Predictor):
             "label_prompt": label_prompt,
             "method": method,
             "similarity": similarity,
+            "masks": masks,
             "multi_label": multi_label,
             "threshold": threshold,
             "search": search,
+            "debias": debias,
         }
         if is_saved(folder):
             saved = load_saved(folder, source, device)
@@ -172,7 +185,7 @@ class MaskMatcher(Predictor):
         config = (training or TrainingConfig()).changed(options)
         if dev is None and config.patience is not None:
             raise MaskMatchError("patience stops by dev data; give dev as well.")
-        examples = take_examples(texts, labels, self.config.prompt.fields)
+        examples = take_examples(texts, labels, self.config.fields)
         before = self.labels, self._scorer
         try:
             self._fit(examples, dev, config, callbacks)
@@ -220,6 +233,7 @@ class MaskMatcher(Predictor):
         check_trainable(rows, self.labels, self.config.multi_label)
         if self.labels is None:
             self.labels = label_set_of(rows, examples.label_names, self.config.multi_label)
+        self.labels = self.labels.without_examples  # the training rows take their place
         return rows
 
     # -- prediction ------------------------------------------------------------------------------------------
@@ -264,8 +278,22 @@ class MaskMatcher(Predictor):
         """The prediction path with everything as it is now."""
         return self._scorer.prediction(self._ready_labels())
 
+    def text_vectors(self, texts: Any) -> NDArray[np.float32]:
+        """The vectors of texts as they are compared with those of labels: (n, dim), of length 1 for a cosine."""
+        prompts = self._read(texts)
+        prediction = self._scorer.prediction(LabelSet.of(["any"]) if self.labels is None else self._ready_labels())
+        return prediction.kept.as_compared(prediction.all_vectors(prompts))
+
+    def phrase_states(self, phrases: Sequence[str]) -> NDArray[np.float32]:
+        """What is read for phrases as if they were names of labels: (n, masks, dim)."""
+        self._check_reads_labels("it reads no names")
+        labels = LabelSet.of(["any"]) if self.labels is None else self.labels
+        read: NDArray[np.float32] = self._scorer.read_labels(labels, list(phrases)).float().cpu().numpy()
+        return read
+
     def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
-        return self._scorer.tokenize(texts)
+        labels = self._known_labels() if self.config.labels_in_context else None
+        return self._scorer.tokenize(texts, labels)
 
     # -- labels ----------------------------------------------------------------------------------------------
 

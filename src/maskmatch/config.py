@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,14 +11,17 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
 from maskmatch.search import SearchKind
-from maskmatch.similarity_config import SimilarityConfig, SimilarityKind
+from maskmatch.settings import as_json
+from maskmatch.similarity_config import MaskJoin, SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 LabelEncoding = Literal["auto", "full", "sampled"]
+Debias = Literal["none", "inputs", "labels", "both"]
+"""Whose vectors are freed of what their prompt says by itself."""
 
 LEAST_STEPS = 100
 LEAST_EPOCHS = 3
@@ -46,13 +49,92 @@ class MatcherConfig:
     """From which probability on a label applies, where a text may have several."""
     search: SearchKind = "auto"
     """How the best labels of a text are found."""
+    pool: tuple[Prompt, ...] = ()
+    """Further input prompts: a text is read in each, and its vector is the mean."""
+    label_pool: tuple[Prompt, ...] = ()
+    """Further label prompts, likewise."""
+    debias: Debias = "none"
+    """Whose vectors the state of the empty prompt is taken from."""
 
     def __post_init__(self) -> None:
+        self._check_prompts()
         check_threshold(self.threshold)
         if self.search not in get_args(SearchKind):
             raise MaskMatchError(
                 f"There is no search {self.search!r}; choose one of {', '.join(get_args(SearchKind))}."
             )
+        self._check_masks()
+
+    def _check_masks(self) -> None:
+        """Refuse numbers of masks, and a search, that do not go with how the masks are joined."""
+        if self.similarity.masks == "concat" and self.input_masks != self.label_masks:
+            raise MaskMatchError(
+                f"Masks that are joined by concatenation have to be as many on both sides; here texts have "
+                f"{self.input_masks} and labels {self.label_masks}."
+            )
+        if self.method.reads_pairs and self.prompt.masks != 2:
+            raise MaskMatchError(
+                f"The method {self.method.name} reads two masks, one for each side of a pair; the prompt "
+                f"{self.prompt.template!r} has {self.prompt.masks}."
+            )
+        if self.search == "approximate" and self.labels_in_context:
+            raise MaskMatchError(
+                f"The label prompt {self.label_prompt.template!r} names a field of the text, so labels are read with "
+                "each text and there is nothing to make an index of; choose exact search."
+            )
+        if self.search == "approximate" and self.similarity.masks == "late":
+            raise MaskMatchError(
+                "An approximate search knows one vector a label, and late interaction has one for each mask; "
+                "choose exact search."
+            )
+
+    @property
+    def labels_in_context(self) -> bool:
+        """Whether the label prompt names a field of the text, so that labels are read together with each text."""
+        return self.method.label_source == "prompt" and self.label_prompt.fields != ("label",)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that a text has to have: those that the prompts name."""
+        others = self.label_prompt.fields if self.labels_in_context else ()
+        return tuple(dict.fromkeys((*self.prompt.fields, *(name for name in others if name != "label"))))
+
+    @property
+    def input_masks(self) -> int:
+        """How many vectors a text has."""
+        return self.prompt.masks if self.method.input_masked and not self.method.reads_pairs else 1
+
+    @property
+    def label_masks(self) -> int:
+        """How many vectors a label text has."""
+        return self.label_prompt.masks if self.method.label_masked else 1
+
+    def _check_prompts(self) -> None:
+        """Refuse pools whose prompts do not go together, and a choice of debiasing that has no prompt to go by."""
+        for prompts in (self.prompts, self.label_prompts):
+            for other in prompts[1:]:
+                if (set(other.fields), other.masks) != (set(prompts[0].fields), prompts[0].masks):
+                    raise MaskMatchError(
+                        f"The prompts {prompts[0].template!r} and {other.template!r} differ in their fields or in "
+                        "their number of masks; prompts of a pool have to agree in both."
+                    )
+        if self.debias not in get_args(Debias):
+            raise MaskMatchError(f"debias is {self.debias!r}; choose one of {', '.join(get_args(Debias))}.")
+        if self.debias in ("labels", "both") and self.method.label_source != "prompt":
+            raise MaskMatchError(
+                f"The method {self.method.name} reads no label prompt that labels could be freed of; debias its inputs "
+                "alone."
+            )
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """All input prompts."""
+        return (self.prompt, *self.pool)
+
+    @property
+    def label_prompts(self) -> tuple[Prompt, ...]:
+        """All label prompts."""
+        return (self.label_prompt, *self.label_pool)
 
     @classmethod
     def make(
@@ -60,34 +142,41 @@ class MatcherConfig:
         *,
         max_length: int,
         task: str | Task | None = None,
-        prompt: str | None = None,
-        label_prompt: str | None = None,
+        prompt: str | Sequence[str] | None = None,
+        label_prompt: str | Sequence[str] | None = None,
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
+        masks: MaskJoin | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
         search: SearchKind | None = None,
+        debias: Debias | None = None,
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
-        method = find_method("mask-matching" if method is None else method)
-        input_default = task.prompt if method.input_masked else task.bare_prompt
-        label_default = task.label_prompt if method.label_masked else "{label}"
+        method = find_method(task.method if method is None else method)
+        prompt = _own_prompt(task, method) if prompt is None else prompt
+        if label_prompt is None:
+            label_prompt = task.label_prompt if method.label_masked else "{label}"
+        chosen = method.similarity if similarity is None else SimilarityConfig.of(similarity)
+        prompts = [Prompt(template, task.fields, masked=method.input_masked) for template in _templates(prompt)]
+        label_prompts = [
+            Prompt(template, (*task.fields, "label"), required=("label",), masked=method.label_masked)
+            for template in _templates(label_prompt)
+        ]
         return cls(
             task=task,
-            prompt=Prompt(input_default if prompt is None else prompt, task.fields, masked=method.input_masked),
-            label_prompt=Prompt(
-                label_default if label_prompt is None else label_prompt,
-                ("label",),
-                required=("label",),
-                masked=method.label_masked,
-            ),
+            prompt=prompts[0],
+            pool=tuple(prompts[1:]),
+            label_prompt=label_prompts[0],
+            label_pool=tuple(label_prompts[1:]),
             method=method,
-            similarity=method.similarity if similarity is None else SimilarityConfig.of(similarity),
+            similarity=chosen if masks is None else replace(chosen, masks=masks),
             max_length=max_length,
             multi_label=bool(multi_label),
             threshold=0.5 if threshold is None else threshold,
             search="auto" if search is None else search,
+            debias="none" if debias is None else debias,
         )
 
     def changed(self, **changes: Any) -> MatcherConfig:
@@ -102,9 +191,10 @@ class MatcherConfig:
             "multi_label": self.multi_label,
             "threshold": self.threshold,
             "search": self.search,
+            "debias": self.debias,
         }
         if task == self.task and method == self.method:
-            kept |= {"prompt": self.prompt.template, "label_prompt": self.label_prompt.template}
+            kept |= {"prompt": _told(self.prompts), "label_prompt": _told(self.label_prompts)}
         if method == self.method:
             kept["similarity"] = self.similarity
         return MatcherConfig.make(**{**kept, **changes})
@@ -112,15 +202,16 @@ class MatcherConfig:
     def to_json(self) -> dict[str, Any]:
         """The config as plain JSON."""
         return {
-            "task": asdict(self.task),
-            "prompt": self.prompt.template,
-            "label_prompt": self.label_prompt.template,
-            "method": {**asdict(self.method), "similarity": asdict(self.method.similarity)},
-            "similarity": asdict(self.similarity),
+            "task": as_json(self.task),
+            "prompt": _told(self.prompts),
+            "label_prompt": _told(self.label_prompts),
+            "method": as_json(self.method),
+            "similarity": as_json(self.similarity),
             "max_length": self.max_length,
             "multi_label": self.multi_label,
             "threshold": self.threshold,
             "search": self.search,
+            "debias": self.debias,
         }
 
     @classmethod
@@ -138,7 +229,28 @@ class MatcherConfig:
             multi_label=data["multi_label"],
             threshold=data["threshold"],
             search=data.get("search"),  # folders from before it was a choice have none
+            debias=data.get("debias"),
         )
+
+
+def _own_prompt(task: Task, method: Method) -> str:
+    """The input prompt of a task that suits a method."""
+    if not method.input_masked:
+        return task.bare_prompt
+    return task.pair_prompt if method.reads_pairs else task.prompt
+
+
+def _templates(given: str | Sequence[str]) -> list[str]:
+    """The templates of a pool, or of a single prompt."""
+    templates = [given] if isinstance(given, str) else list(given)
+    if not templates:
+        raise MaskMatchError("A pool of prompts is empty; give at least one prompt.")
+    return templates
+
+
+def _told(prompts: Sequence[Prompt]) -> str | list[str]:
+    """A prompt as its template, a pool as a list of them."""
+    return prompts[0].template if len(prompts) == 1 else [prompt.template for prompt in prompts]
 
 
 @dataclass(frozen=True)

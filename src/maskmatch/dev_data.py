@@ -34,9 +34,9 @@ class DevData:
         texts, truth = (dev, None) if is_table(dev) else dev
         self._scorer, self._labels = scorer, labels
         try:
-            examples = take_examples(texts, truth, scorer.config.prompt.fields)
+            examples = take_examples(texts, truth, scorer.config.fields)
             self._rows = row_labels(examples, labels, scorer.config.multi_label)
-            self.prompts = scorer.tokenize(examples.texts)
+            self.prompts = scorer.tokenize(examples.texts, labels)
         except MaskMatchError as error:
             raise MaskMatchError(f"In the dev data: {error}") from None
         known = [id_ in labels for id_ in labels_in(self._rows, scorer.config.multi_label)]

@@ -59,6 +59,7 @@ def export(
     _check_libraries()
     folder = Path(folder).expanduser()
     check_target(folder, is_export, "export")
+    _check_form(matcher)
     prediction = matcher.prediction()
     if texts is None:
         texts, texts_from = parity_texts(prediction.config, prediction.labels), "built-in sentences and label names"
@@ -86,6 +87,17 @@ def export(
             )
         write_export(prediction, replace(written, parity=parity.to_dict()), scratch)
     return parity
+
+
+def _check_form(matcher: MaskMatcher) -> None:
+    """Refuse what one graph cannot compute: labels that are read with each text, but otherwise than texts."""
+    config, method = matcher.config, matcher.config.method
+    alike = not method.transform and method.input_readout == method.label_readout and config.debias == "none"
+    if config.labels_in_context and not alike:
+        raise MaskMatchError(
+            f"The label prompt {config.label_prompt.template!r} names a field of the text, and {method.name} reads "
+            "labels otherwise than texts, so the classifier cannot be exported; mask-matching without debiasing can be."
+        )
 
 
 class _Graph(nn.Module):

@@ -18,7 +18,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.kept_labels import KeptLabels
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.onnx_runtime import OnnxRuntime
-from maskmatch.prediction import Prediction, tokenize_texts
+from maskmatch.prediction import Prediction
 from maskmatch.predictor import Predictor
 from maskmatch.prompts import PromptTokenizer, Vocabulary
 
@@ -113,7 +113,7 @@ class ExportedMatcher(Predictor):
         return self._path
 
     def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
-        return tokenize_texts(self._path.tokenizer, self._path.config, texts)
+        return self._path.tokenize(texts)
 
 
 def write_export(prediction: Prediction, export: Export, folder: Path) -> None:
@@ -152,10 +152,11 @@ def read_export(folder: Path) -> ExportedMatcher:
         kept = _read_labels(folder / LABELS_FILE, config, data["similarity"])
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{folder / EXPORT_FILE} is damaged: {error!r} does not fit.") from error
-    if len(kept) != len(labels) or len(kept.vectors) != kept.present.sum():
+    if len(kept) != len(labels) or kept.vectors.shape[int(kept.in_context)] != kept.texts:
         raise MaskMatchError(f"{folder / LABELS_FILE} is damaged: it does not hold the vectors of the labels.")
     tokenizer = PromptTokenizer(vocabulary, config.max_length)
-    prediction = Prediction(config, tokenizer, labels, kept, OnnxRuntime(folder / MODEL_FILE))
+    runtime = OnnxRuntime(folder / MODEL_FILE)
+    prediction = Prediction(config, tokenizer, labels, kept, runtime, runtime if config.labels_in_context else None)
     return ExportedMatcher(prediction, export, str(folder))
 
 
@@ -196,4 +197,5 @@ def _read_labels(path: Path, config: MatcherConfig, numbers: dict[str, float | N
     scale, offset = numbers["scale"], numbers["offset"]
     if scale is None:
         raise KeyError("scale")
-    return KeptLabels(tensors["vectors"], tensors["present"], config.similarity, scale, offset)
+    in_context = config.labels_in_context
+    return KeptLabels(tensors["vectors"], tensors["present"], config.similarity, scale, offset, in_context)

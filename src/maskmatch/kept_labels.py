@@ -20,17 +20,22 @@ if TYPE_CHECKING:
 SMALLEST = 1e-12
 """What a vector's length is taken for at least, as torch does."""
 
+PRODUCTS = 1 << 21
+"""How many products late interaction holds at a time: 8 MB."""
+
 
 @dataclass(frozen=True)
 class KeptLabels:
     """Label vectors, ready to be compared with input vectors. Make it with :meth:`of`.
 
     Attributes:
-        vectors: (F, dim), one for each phrase of each label, in the order of labels; of length 1 for a cosine.
+        vectors: (F, dim), one for each phrase of each label, in the order of labels; of length 1 for a cosine. For late
+            interaction (F, masks, dim). Where labels are read with each text, those of some texts: (n, F, …).
         present: (K, phrases), which phrases there are.
         config: Which similarity.
         scale: What a similarity is multiplied with to be a score.
         offset: From which similarity on a label applies, where a text may have several; else None.
+        in_context: Whether labels are read with each text. Their vectors come with the texts: :meth:`for_texts`.
     """
 
     vectors: NDArray[np.float32]
@@ -38,6 +43,7 @@ class KeptLabels:
     config: SimilarityConfig
     scale: float
     offset: float | None = None
+    in_context: bool = False
 
     @classmethod
     def of(
@@ -54,14 +60,31 @@ class KeptLabels:
         flat = vectors[:, 0] if single else vectors[present]  # (F, masks, dim)
         return cls(_as_compared(flat, config), present, config, scale, offset)
 
+    @classmethod
+    def to_come(
+        cls, present: NDArray[np.bool_], config: SimilarityConfig, *, scale: float, offset: float | None = None
+    ) -> KeptLabels:
+        """Labels that are read with each text, before there is a text."""
+        nothing = np.empty((0, int(present.sum()), 0), np.float32)
+        return cls(nothing, present, config, scale, offset, in_context=True)
+
+    def for_texts(self, vectors: NDArray[np.float32]) -> KeptLabels:
+        """The same labels as they were read with some texts, (n, F, masks, dim)."""
+        return replace(self, vectors=_as_compared(vectors, self.config))
+
     def __len__(self) -> int:
         return len(self.present)
+
+    @property
+    def texts(self) -> int:
+        """How many label texts there are."""
+        return int(self.present.sum())
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
         """Each label's rows of ``vectors``, padded with 0: (K, phrases)."""
         table = np.zeros(self.present.shape, dtype=np.int64)
-        table[self.present] = np.arange(int(self.present.sum()))
+        table[self.present] = np.arange(self.texts)
         return table
 
     @property
@@ -77,7 +100,7 @@ class KeptLabels:
     # -- scores ----------------------------------------------------------------------------------------------
 
     def as_compared(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The vectors of texts as they are compared: (n, masks, dim) → (n, dim)."""
+        """The vectors of texts as they are compared: (n, masks, dim) → (n, dim), or (n, masks, dim) if that is late."""
         return _as_compared(inputs, self.config)
 
     def scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -85,10 +108,12 @@ class KeptLabels:
         return self.block(self.as_compared(inputs), 0, len(self))
 
     def block(self, rows: NDArray[np.float32], start: int, stop: int) -> NDArray[np.float32]:
-        """The scores of texts, as they are compared (n, dim), with the labels of a range: (n, stop - start)."""
+        """The scores of texts, as they are compared (n, …, dim), with the labels of a range: (n, stop - start)."""
         table, present = self.table[start:stop], self.present[start:stop]
-        first, last = int(table[0, 0]), int(table[-1].max()) + 1
-        scores = self._scaled(product(rows, self.vectors[first:last]))  # label texts lie in the order of labels
+        first, last = int(table[0, 0]), int(table[-1].max()) + 1  # label texts lie in the order of labels
+        texts = self.vectors[:, first:last] if self.in_context else self.vectors[first:last]
+        compare = _best_products if self.config.masks == "late" else _products
+        scores = self._scaled(compare(rows, texts))
         arranged = scores[:, :, None] if table.shape[1] == 1 else scores[:, np.maximum(table - first, 0)]
         return join_phrases(arranged, present, self.config.phrases)
 
@@ -170,8 +195,41 @@ def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_compared(vectors: NDArray[Any], config: SimilarityConfig) -> NDArray[np.float32]:
-    """Vectors (…, masks, dim) as (…, dim): averaged over masks, and for a cosine of length 1."""
-    mean = vectors[..., 0, :] if vectors.shape[-2] == 1 else vectors.mean(axis=-2)
+    """Vectors as they are compared: (…, masks, dim) as (…, dim), or as they are for late interaction.
+
+    For a cosine they are of length 1.
+    """
+    if config.masks == "concat":
+        vectors = vectors.reshape(*vectors.shape[:-2], -1)
+    elif config.masks == "mean":
+        vectors = vectors[..., 0, :] if vectors.shape[-2] == 1 else vectors.mean(axis=-2)
     if config.kind == "cosine":
-        mean = mean / np.maximum(np.linalg.norm(mean, axis=-1, keepdims=True), SMALLEST)
-    return np.ascontiguousarray(mean, dtype=np.float32)
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), SMALLEST)
+    return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def _products(rows: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Dot products of texts (n, dim) with label texts, (F, dim) or (n, F, dim): (n, F)."""
+    return product(rows, texts) if texts.ndim == 2 else np.asarray((texts @ rows[:, :, None])[:, :, 0])
+
+
+def _best_products(rows: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The products of masks of texts with the label's mask that suits each best, on average.
+
+    Args:
+        rows: (n, masks, dim)
+        texts: (F, label masks, dim), or (n, F, label masks, dim)
+
+    Returns:
+        (n, F)
+    """
+    count, (labels, masks, dimension) = len(rows), texts.shape[-3:]
+    found = np.zeros((count, labels), dtype=np.float32)
+    size = max(1, PRODUCTS // max(1, count * masks))
+    for start in range(0, labels, size):
+        part = texts[..., start : start + size, :, :]
+        flat = part.reshape(*part.shape[:-3], -1, dimension)  # (…, labels of the block * label masks, dim)
+        for mask in range(rows.shape[1]):
+            products = _products(np.ascontiguousarray(rows[:, mask]), flat)
+            found[:, start : start + size] += products.reshape(count, -1, masks).max(axis=-1)
+    return np.asarray(found / np.float32(rows.shape[1]))

@@ -6,13 +6,24 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from maskmatch.data import Format, read_rows
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
 
-COLUMNS = ("label", "name", "description", "phrases", "words")
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from maskmatch.data import Row
+
+COLUMNS = ("label", "name", "description", "phrases", "words", "examples")
+PHRASE_COLUMNS = ("label", "name", "description", "words", "phrase", "example", "score", "lead", "source")
+"""The columns of a file with a row for each phrase or example: score, lead and source are for the reader alone."""
+
+ROW_A_PHRASE = {"phrase", "example", "source"}
+"""Columns by which such a file is known."""
+
 PHRASE_MARK = "|"
 """What stands between phrases or words in one cell of a CSV file."""
 
@@ -26,7 +37,9 @@ def load_labels(source: str | Path) -> LabelSet:
 
     A text file has one name a line; a JSON file a list of names or a mapping, as ``LabelSet.of`` takes it, in
     which ``{"0": "negative", "1": "positive"}`` names the numbers 0 and 1; a CSV, TSV or JSONL file has the
-    columns ``label``, and if wanted ``name``, ``description``, ``phrases`` and ``words`` (with ``|`` between them).
+    columns ``label``, and if wanted ``name``, ``description``, ``phrases``, ``words`` and ``examples`` (with ``|``
+    between them). With a column ``phrase`` or ``example`` it has a row for each of them, as ``maskmatch labels expand``
+    writes it: rows of the same label belong together.
     """
     path = Path(os.path.expanduser(source))
     if not os.path.isfile(path):  # Path.is_file fails where a list of names is too long for a file's name
@@ -38,7 +51,10 @@ def load_labels(source: str | Path) -> LabelSet:
             raise MaskMatchError(f"{path}: {error}") from None
         except (ValueError, OSError) as error:
             raise MaskMatchError(f"{path} is not valid JSON: {error}") from error
-    return LabelSet(tuple(_label(row.fields, row.where) for row in read_rows(path)))
+    rows = list(read_rows(path))
+    if any(ROW_A_PHRASE & set(row.fields) for row in rows):
+        return LabelSet(tuple(_label_of_rows(own) for own in _by_label(rows).values()))
+    return LabelSet(tuple(_label(row.fields, row.where) for row in rows))
 
 
 def _labels_in_line(source: str) -> LabelSet:
@@ -68,11 +84,42 @@ def _label(fields: dict[str, Any], where: str) -> Label:
             f"{where}: a label file has the columns {', '.join(COLUMNS)}, of which label is needed; "
             f"this one has {', '.join(fields)}."
         )
-    phrases, words = (_parts(fields.get(name) or ()) for name in ("phrases", "words"))
+    phrases, words, examples = (_parts(fields.get(name) or ()) for name in ("phrases", "words", "examples"))
     try:
-        return Label(fields["label"], fields.get("name") or "", fields.get("description") or "", phrases, words)
+        return Label(
+            fields["label"], fields.get("name") or "", fields.get("description") or "", phrases, words, examples
+        )
     except MaskMatchError as error:
         raise MaskMatchError(f"{where}: {error}") from None
+
+
+def _by_label(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each label, in their order."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        unknown = set(row.fields) - set(PHRASE_COLUMNS)
+        if row.fields.get("label") in (None, "") or unknown:
+            raise MaskMatchError(
+                f"{row.where}: a label file with a row for each phrase has the columns {', '.join(PHRASE_COLUMNS)}, of "
+                f"which label is needed; this row has {', '.join(name for name, cell in row.fields.items() if cell)}."
+            )
+        found.setdefault(repr(row.fields["label"]), []).append(row)
+    return found
+
+
+def _label_of_rows(rows: Sequence[Row]) -> Label:
+    """One label from the rows of its phrases and examples."""
+    fields: dict[str, Any] = {"label": rows[0].fields["label"]}
+    for name in ("name", "description", "words"):
+        cells = {str(row.fields[name]): row.fields[name] for row in rows if row.fields.get(name)}
+        if len(cells) > 1:
+            raise MaskMatchError(
+                f"{rows[0].where}: the label {fields['label']!r} has more than one {name}: {', '.join(cells)}."
+            )
+        fields[name] = next(iter(cells.values()), None)
+    for name in ("phrase", "example"):
+        fields[f"{name}s"] = tuple(row.fields[name] for row in rows if row.fields.get(name))
+    return _label(fields, rows[0].where)
 
 
 def _parts(cell: Any) -> Any:

@@ -50,7 +50,8 @@ class LabelMemory:
     Args:
         prompts: The label texts in their prompt.
         layout: Which label texts belong to which label.
-        vectors: (F, dim), the label texts' vectors before training, as the similarity compares them.
+        vectors: (F, dim), the label texts' vectors before training, as the similarity compares them; for late
+            interaction (F, masks, dim).
         pad_id: The token id to pad with.
         held: (F, dim), where the label texts' vectors are held, if they are.
         fresh: How many label texts a step reads with a gradient.

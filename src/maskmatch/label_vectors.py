@@ -11,7 +11,7 @@ from torch import nn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from maskmatch.labels import LabelSet
+    from maskmatch.labels import LabelSet, LabelText
 
 
 @dataclass(frozen=True)
@@ -62,23 +62,23 @@ class LabelVectorStore:
 
     def __init__(self) -> None:
         self._key: tuple[int, str] | None = None
-        self._texts: tuple[str, ...] = ()
+        self._texts: tuple[LabelText, ...] = ()
         self._vectors: torch.Tensor | None = None
 
     def look_up(
         self,
-        texts: Sequence[str],
+        texts: Sequence[LabelText],
         *,
         weights: int,
         key: str,
-        encode: Callable[[Sequence[str]], torch.Tensor],
+        encode: Callable[[Sequence[LabelText]], torch.Tensor],
     ) -> torch.Tensor:
         """The vectors of label texts, (F, masks, dim).
 
         Args:
             texts: The label texts.
             weights: Which state of the weights: any number that changes with them.
-            key: What else the vectors hang on: the label prompt, and where it is read.
+            key: What else the vectors hang on: the prompts, and where they are read.
             encode: Computes vectors for the texts that are missing.
         """
         texts = tuple(texts)
@@ -96,7 +96,7 @@ class LabelVectorStore:
         assert self._vectors is not None
         return self._vectors
 
-    def keep(self, texts: Sequence[str], vectors: torch.Tensor, *, weights: int, key: str) -> None:
+    def keep(self, texts: Sequence[LabelText], vectors: torch.Tensor, *, weights: int, key: str) -> None:
         """Take in vectors that were computed elsewhere, for instance read from a saved model."""
         self._key, self._texts, self._vectors = (weights, key), tuple(texts), vectors
 

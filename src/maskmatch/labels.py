@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import Enum
 from typing import Any, overload
@@ -20,6 +20,17 @@ PREFIXES = {
     "misc": "miscellaneous",
 }
 """Type prefixes of relation and entity names (``per:city_of_birth``), spelled out, if whole."""
+
+
+@dataclass(frozen=True)
+class ExampleText:
+    """A text that stands for a label by being one of its texts: it is read as a text, not as a name."""
+
+    text: str
+
+
+LabelText = str | ExampleText
+"""What is read for a label: words in the label prompt, or an example in the input prompt."""
 
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """What is left of a character that was cut in two; no tokenizer reads it."""
@@ -69,6 +80,8 @@ class Label:
         phrases: Other names for the same label; each is read as a name of its own, beside the first.
         words: What the label says at a mask, for ``prompt-tuning``: "great", "good" for a label named positive. Left
             out, its name and phrases are these words. No other method reads them.
+        examples: Texts that have this label. They are read like texts to classify, and move the label's vector
+            towards theirs. Training does without them: its own texts take their place.
     """
 
     id: Hashable
@@ -76,6 +89,7 @@ class Label:
     description: str = ""
     phrases: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         id_ = _plain_id(self.id)
@@ -88,27 +102,33 @@ class Label:
                 f"The label {id_!r} is of type {type(id_).__name__}, which cannot be saved; give strings, numbers, "
                 "booleans or tuples of these, such as the value of an enum's member."
             )
-        phrases, words = tuple(_each(self.phrases)), tuple(_each(self.words))
-        for part in (self.name, self.description, *phrases, *words):
+        phrases, words, examples = (tuple(_each(part)) for part in (self.phrases, self.words, self.examples))
+        for part in (self.name, self.description, *phrases, *words, *examples):
             if not isinstance(part, str):
                 raise MaskMatchError(
-                    f"The label {id_!r} has {part!r} where words belong; name, description, phrases and words are "
-                    "texts."
+                    f"The label {id_!r} has {part!r} where words belong; name, description, phrases, words and "
+                    "examples are texts."
                 )
         name = " ".join(self.name.split()) or _words_of(id_)
         if not name or (isinstance(id_, str) and not id_.strip()):
             raise MaskMatchError(f"The label {id_!r} is blank; every label needs a name.")
-        phrases, words = _spaced(phrases), _spaced(words)
-        for kind, parts in (("phrase", phrases), ("word", words)):
+        phrases, words, examples = _spaced(phrases), _spaced(words), tuple(dict.fromkeys(examples))
+        for kind, parts in (("phrase", phrases), ("word", words), ("example", [text.strip() for text in examples])):
             if not all(parts):
                 raise MaskMatchError(f"The label {id_!r} has a blank {kind}.")
-        if HALF_CHARACTER.search(f"{name}{self.description}{''.join(phrases)}{''.join(words)}"):
+        if HALF_CHARACTER.search(f"{name}{self.description}{''.join((*phrases, *words, *examples))}"):
             raise MaskMatchError(f"The label {id_!r} holds half of a character (a lone surrogate).")
         object.__setattr__(self, "id", id_)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "description", " ".join(self.description.split()))
         object.__setattr__(self, "phrases", tuple(phrase for phrase in phrases if phrase != name))
         object.__setattr__(self, "words", words)
+        object.__setattr__(self, "examples", examples)
+
+    def __repr__(self) -> str:
+        # Examples are left out where there are none: finished work knows labels by how they are shown.
+        shown = [each.name for each in fields(self) if each.name != "examples" or self.examples]
+        return f"Label({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @property
     def is_its_name(self) -> bool:
@@ -117,9 +137,14 @@ class Label:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What the encoder reads for this label: its name (with its description), then each phrase."""
+        """What the label prompt is filled with for this label: its name (with its description), then each phrase."""
         first = f"{self.name}: {self.description}" if self.description else self.name
         return (first, *self.phrases)
+
+    @property
+    def parts(self) -> tuple[LabelText, ...]:
+        """All that the encoder reads for this label: its texts, then its examples."""
+        return (*self.texts, *map(ExampleText, self.examples))
 
     @property
     def verbalizer(self) -> tuple[str, ...]:
@@ -270,7 +295,7 @@ class LabelSet(Sequence[Hashable]):
         return LabelSet((*self.labels, *LabelSet.of(labels).labels))
 
     def renamed(self, old: Hashable, new: Hashable) -> LabelSet:
-        """A set in which a label has another name; its place, description, phrases and words stay.
+        """A set in which a label has another name; its place and all that is said of it stay.
 
         A label that is known by its name gets a new id with it; one that has an id of its own, such as a number, keeps
         the id, and only reads otherwise.
@@ -291,6 +316,13 @@ class LabelSet(Sequence[Hashable]):
         if len(gone) == len(self):
             raise MaskMatchError("Every label would be removed; at least one has to stay.")
         return LabelSet(tuple(label for position, label in enumerate(self.labels) if position not in gone))
+
+    @property
+    def without_examples(self) -> LabelSet:
+        """The set itself if no label has examples, else one in which none has."""
+        if not any(label.examples for label in self.labels):
+            return self
+        return LabelSet(tuple(replace(label, examples=()) for label in self.labels))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -321,11 +353,11 @@ def _label_of_item(id_: Hashable, value: Any) -> Label:
         # {"refund": "money given back"} explains a name; {3: "refund"} names a number.
         return Label(id_, description=value) if isinstance(id_, str) else Label(id_, name=value)
     if isinstance(value, Mapping):
-        unknown = set(value) - {"name", "description", "phrases", "words"}
+        unknown = set(value) - {"name", "description", "phrases", "words", "examples"}
         if unknown:
             raise MaskMatchError(
                 f"The label {id_!r} has {', '.join(sorted(map(str, unknown)))}; "
-                "a label has a name, a description, phrases and words."
+                "a label has a name, a description, phrases, words and examples."
             )
         return Label(id_, **{key: part for key, part in value.items() if part is not None})
     if isinstance(value, Iterable):
@@ -342,6 +374,8 @@ def label_to_json(label: Label) -> dict[str, Any]:
         data["phrases"] = list(label.phrases)
     if label.words:
         data["words"] = list(label.words)
+    if label.examples:
+        data["examples"] = list(label.examples)
     return data
 
 
@@ -353,6 +387,7 @@ def label_from_json(data: Mapping[str, Any]) -> Label:
         data.get("description", ""),
         tuple(data.get("phrases", ())),
         tuple(data.get("words", ())),
+        tuple(data.get("examples", ())),
     )
 
 

@@ -65,13 +65,13 @@ def load_new(
 def parts_to_save(parts: SavedParts) -> SavedModel:
     """What is written of a classifier."""
     scorer, labels = parts.scorer, parts.labels
-    vectors, present = scorer.label_vectors(labels)  # (K, phrases, masks, dim)
+    in_context = scorer.config.labels_in_context  # such labels have no vectors of their own
     return SavedModel(
         encoder=scorer.encoder,
         config=scorer.config,
         labels=labels,
-        label_vectors=vectors[present],  # (F, masks, dim)
-        label_vector_key=scorer.label_vector_key,
+        label_vectors=None if in_context else scorer.label_text_vectors(labels),  # (F, masks, dim)
+        label_vector_key=scorer.label_vector_key(scorer.label_texts(labels)),
         head=scorer.head(labels),
         head_config=scorer.head_config,
         training=parts.training,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.readout import Readout
+from maskmatch.readout import InputReadout, Readout
 from maskmatch.similarity_config import SimilarityConfig
 
 LabelSource = Literal["prompt", "matrix", "verbalizer"]
@@ -26,7 +26,8 @@ class Method:
     Args:
         name: The method's name.
         input_readout: Where the input vector is read: ``"mask"``, ``"cls"`` (the first token), ``"mean"`` or ``"max"``
-            (over all tokens).
+            (over all tokens); or ``"pair"``: at two masks, one for each side of a pair, with their difference and
+            product beside them.
         label_source: Where label vectors come from: ``"prompt"``: the encoder reads each label's prompt;
             ``"matrix"``: a learned vector per label; ``"verbalizer"``: the encoder's word embeddings of the
             label's words.
@@ -37,7 +38,7 @@ class Method:
     """
 
     name: str
-    input_readout: Readout
+    input_readout: InputReadout
     label_source: LabelSource
     label_readout: Readout = "mask"
     transform: bool = False
@@ -45,7 +46,7 @@ class Method:
 
     def __post_init__(self) -> None:
         for name, value, choices in (
-            ("input_readout", self.input_readout, get_args(Readout)),
+            ("input_readout", self.input_readout, get_args(InputReadout)),
             ("label_source", self.label_source, get_args(LabelSource)),
             ("label_readout", self.label_readout, get_args(Readout)),
         ):
@@ -57,7 +58,17 @@ class Method:
     @property
     def input_masked(self) -> bool:
         """Whether the input prompt needs a mask."""
-        return self.input_readout == "mask"
+        return self.input_state == "mask"
+
+    @property
+    def input_state(self) -> Readout:
+        """Which states of the encoder the input vector is made of."""
+        return "mask" if self.input_readout == "pair" else self.input_readout
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether the input prompt needs two masks, one for each side of a pair."""
+        return self.input_readout == "pair"
 
     @property
     def label_masked(self) -> bool:
@@ -88,8 +99,12 @@ METHODS = {
         Method("prompt-tuning", "mask", "verbalizer", transform=True, similarity=DOT),
         Method("semantic-matching", "mean", "prompt", label_readout="mean"),
         Method("mask-matching", "mask", "prompt"),
+        Method("pair-matching", "pair", "prompt"),
     )
 }
+
+ANY_TEXT_METHODS = tuple(name for name, method in METHODS.items() if not method.reads_pairs)
+"""The methods that suit the texts of every task; what a comparison compares unless others are named."""
 
 
 def find_method(method: str | Method) -> Method:

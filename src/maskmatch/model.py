@@ -22,6 +22,7 @@ from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
 from maskmatch.last_layer import LastLayer
 from maskmatch.mlm_head import HeadConfig, Transform
 from maskmatch.packing import PooledReader
+from maskmatch.pair_readout import PairReadout
 from maskmatch.readout import places_of, read_out
 from maskmatch.similarity import Similarity
 
@@ -47,7 +48,13 @@ class MatchingModel(nn.Module):
         labels: The number of labels.
         multi_label: Whether a text may have several labels (sigmoids instead of a softmax).
         head: The form of the head that the input vector goes through, if the method has one.
+        readings: In how many prompts each text is read, and each label; their vectors are averaged.
     """
+
+    input_origin: torch.Tensor | None
+    """What is taken from the vectors of texts, (masks, dim): what their prompt says by itself."""
+    label_origin: torch.Tensor | None
+    """The same of label texts."""
 
     def __init__(
         self,
@@ -58,8 +65,12 @@ class MatchingModel(nn.Module):
         multi_label: bool,
         *,
         head: HeadConfig | None = None,
+        readings: tuple[int, int] = (1, 1),
     ) -> None:
         super().__init__()
+        self.readings = readings
+        self.register_buffer("input_origin", None)
+        self.register_buffer("label_origin", None)
         self.encoder = encoder
         self.method = method
         self.multi_label = multi_label
@@ -68,6 +79,7 @@ class MatchingModel(nn.Module):
         self.similarity = Similarity(similarity, offset=multi_label)
         dimension = int(encoder.config.hidden_size)
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
+        self.pair = PairReadout(dimension) if method.reads_pairs else None
         words = self._word_embeddings()
         self.transform = Transform(dimension, words, head or HeadConfig()) if method.transform else None
 
@@ -78,11 +90,11 @@ class MatchingModel(nn.Module):
 
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of texts: (n, masks, dim)."""
-        return self._transformed(self._read(self.method.input_readout, batch))
+        return self._transformed(self._read(self.method.input_state, batch))
 
     def label_prompt_vectors(self, batch: TokenBatch) -> torch.Tensor:
         """The vectors of label texts that the encoder reads: (F, masks, dim)."""
-        return self._read(self.method.label_readout, batch)
+        return _less(self._read(self.method.label_readout, batch), self.label_origin)
 
     def prepare(self) -> None:
         """Find the ways in which this encoder can be read with less work."""
@@ -119,12 +131,13 @@ class MatchingModel(nn.Module):
 
         Texts and label prompts come pooled in groups of like length, so that one encoder reads both with
         little padding: row numbers below ``texts`` are texts, those from there on are label texts; within a
-        group they ascend. Where label vectors are kept, the groups hold texts alone, and the label texts to read
+        group they ascend. Where labels are read with each text, these are all label texts with the first text, with
+        the second and so on. Where label vectors are kept, the groups hold texts alone, and the label texts to read
         afresh are chosen by the vectors of these texts.
 
         Args:
             groups: Token batches over texts and label texts
-            texts: How many of the rows are texts
+            texts: How many of the rows are texts; where these are read in several prompts, all readings count
             targets: (texts,) the true labels' positions, or (texts, K) of 0 and 1 with several labels a text
             layout: Which label texts belong to which label
             words: The token ids of each label text, where labels are words in the embedding table
@@ -142,7 +155,8 @@ class MatchingModel(nn.Module):
                     anchors = anchors.followed_by(memory.held[read])
             losses.append(self._matching_loss(scores, targets))
         if anchors is not None:
-            rows = inputs if flat is None else torch.cat([inputs, flat])  # (rows, masks, dim)
+            means = [part.mean(dim=1, keepdim=True) for part in (inputs, flat) if part is not None]
+            rows = torch.cat(means)  # (rows, 1, dim): the two prompts may differ in their number of masks
             losses.append(anchor_loss(rows, anchors.to(rows.device)))
         return {"loss": torch.stack(losses).sum(), "scores": scores}
 
@@ -155,6 +169,8 @@ class MatchingModel(nn.Module):
             scores: torch.Tensor = self.similarity(inputs, self.matrix(), present)
             return scores
         flat = self.word_vectors(words) if flat is None else flat
+        if len(flat) != len(layout.texts):  # read with each text, those of the first text first
+            flat = flat.view(len(inputs), -1, *flat.shape[1:])  # (texts, F, masks, dim)
         compared = self.similarity.compare(self.similarity.prepare(inputs), self.similarity.prepare(flat))  # (texts, F)
         return self.similarity.join(layout.arrange_scores(compared), present)
 
@@ -163,7 +179,7 @@ class MatchingModel(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The numbers (m,) and vectors (m, masks, dim) of the label texts to read afresh, and all scores (texts, K)."""
         similarity, present = self.similarity, layout.present.to(inputs.device)
-        prepared = similarity.prepare(inputs)  # (texts, dim)
+        prepared = similarity.prepare(inputs)  # (texts, dim), or (texts, masks, dim) where that is late
         compared = similarity.compare(prepared, memory.vectors)  # (texts, F), with a gradient for the texts alone
         with torch.no_grad():
             scores = similarity.join(layout.arrange_scores(compared), present)  # (texts, K)
@@ -199,13 +215,17 @@ class MatchingModel(nn.Module):
         labels = [
             group.part(split, None) for group, split in zip(groups, splits, strict=True) if split < len(group.rows)
         ]
-        vectors = self._read_together([(self.method.input_readout, inputs), (self.method.label_readout, labels)])
-        read_inputs = self._transformed(_in_order(vectors[: len(inputs)], inputs))
-        return read_inputs, _in_order(vectors[len(inputs) :], labels) if labels else None
+        vectors = self._read_together([(self.method.input_state, inputs), (self.method.label_readout, labels)])
+        read_inputs = mean_of_readings(self._transformed(_in_order(vectors[: len(inputs)], inputs)), self.readings[0])
+        if not labels:
+            return read_inputs, None
+        read_labels = _less(_in_order(vectors[len(inputs) :], labels), self.label_origin)
+        return read_inputs, mean_of_readings(read_labels, self.readings[1])
 
     def _read_label_batches(self, batches: Sequence[TokenBatch]) -> torch.Tensor:
         """The vectors of label texts that come in batches, in the order of their row numbers: (m, masks, dim)."""
-        return _in_order(self._read_together([(self.method.label_readout, batches)]), batches)
+        read = _in_order(self._read_together([(self.method.label_readout, batches)]), batches)
+        return _less(read, self.label_origin)
 
     def _read_together(self, readings: Sequence[tuple[Readout, Sequence[TokenBatch]]]) -> list[torch.Tensor]:
         """What is read off each of some batches, of each kind of reading: (rows, masks, dim)."""
@@ -232,12 +252,24 @@ class MatchingModel(nn.Module):
         assert self._pooled_reader is not None
         return self._pooled_reader
 
-    def _transformed(self, vectors: torch.Tensor) -> torch.Tensor:
-        transformed: torch.Tensor = vectors if self.transform is None else self.transform(vectors)
-        return transformed
+    def _transformed(self, states: torch.Tensor) -> torch.Tensor:
+        """The vectors of texts from the states that were read: (n, masks, dim) → (n, masks or 1, dim)."""
+        vectors: torch.Tensor = states if self.pair is None else self.pair(states)
+        if self.transform is not None:
+            vectors = self.transform(vectors)
+        return _less(vectors, self.input_origin)
 
     def _word_embeddings(self) -> nn.Embedding:
         return cast("nn.Embedding", self.encoder.get_input_embeddings())
+
+
+def mean_of_readings(vectors: torch.Tensor, readings: int) -> torch.Tensor:
+    """The mean over the prompts of a pool, of vectors of all texts in the first, then in the second, and so on."""
+    return vectors if readings == 1 else vectors.view(readings, -1, *vectors.shape[1:]).mean(dim=0)
+
+
+def _less(vectors: torch.Tensor, origin: torch.Tensor | None) -> torch.Tensor:
+    return vectors if origin is None else vectors - origin
 
 
 def _own_labels(targets: torch.Tensor, labels: int) -> torch.Tensor:

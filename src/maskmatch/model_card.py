@@ -73,18 +73,34 @@ def _labels(labels: list[Mapping[str, Any]]) -> str:
 def _settings(config: Mapping[str, Any], temperature: float | None, head: Mapping[str, Any] | None) -> str:
     similarity = config["similarity"]
     shown = similarity["temperature"] if temperature is None else float(f"{temperature:.4g}")
+    joined = similarity.get("masks")  # left out where they are averaged
     several = f"several, from a probability of {config['threshold']:.3f} on"
     return (
         "## How it reads\n\n"
         f"- method: {config['method']['name']}\n"
-        f"- input prompt: `{config['prompt']}`\n"
-        f"- label prompt: `{config['label_prompt']}`\n"
+        f"- input prompt: {_prompts(config['prompt'])}\n"
+        f"- label prompt: {_prompts(config['label_prompt'])}\n"
+        f"{_debias(config.get('debias'))}"
         f"- similarity: {similarity['kind']}, temperature {shown}"
-        f"{' (learned)' if similarity['learn_temperature'] else ''}\n"
+        f"{' (learned)' if similarity['learn_temperature'] else ''}"
+        f"{'' if joined is None else f', masks compared by {joined}'}\n"
         f"- at most {config['max_length']} tokens a text; longer texts are shortened\n"
         f"- labels a text: {several if config['multi_label'] else 'one'}"
         f"{'' if head is None else f'{NEW_LINE}- {HeadConfig(**head).note}'}"
     )
+
+
+def _prompts(templates: str | list[str]) -> str:
+    if isinstance(templates, str):
+        return f"`{templates}`"
+    return f"the mean of {', '.join(f'`{template}`' for template in templates)}"
+
+
+def _debias(chosen: str | None) -> str:
+    if chosen in (None, "none"):
+        return ""
+    whose = "texts and labels" if chosen == "both" else "texts" if chosen == "inputs" else "labels"
+    return f"- the state of the empty prompt is taken from the vectors of {whose}\n"
 
 
 def _training(training: Mapping[str, Any] | None) -> str:

@@ -83,9 +83,10 @@ def measure_parity(first: Prediction, second: Prediction, texts: Sequence[Any], 
     prompts = first.tokenize(texts)
     vectors, probabilities = [], []
     for prediction in (first, second):
-        found = prediction.all_vectors(prompts)  # (n, masks, dim)
-        vectors.append(found.reshape(len(prompts), -1))
-        probabilities.append(prediction.kept.probabilities(found))
+        read = [(rows, found, kept.probabilities(found)) for rows, found, kept in prediction.read(prompts)]
+        order = np.argsort(np.concatenate([rows for rows, _, _ in read]))
+        vectors.append(np.concatenate([found for _, found, _ in read]).reshape(len(prompts), -1)[order])
+        probabilities.append(np.concatenate([found for _, _, found in read])[order])
     apart = np.abs(probabilities[0] - probabilities[1])
     lengths = np.linalg.norm(vectors[0], axis=1) * np.linalg.norm(vectors[1], axis=1)
     cosines = (vectors[0] * vectors[1]).sum(axis=1) / np.maximum(lengths, 1e-12)
@@ -104,7 +105,7 @@ def measure_parity(first: Prediction, second: Prediction, texts: Sequence[Any], 
 def parity_texts(config: MatcherConfig, labels: LabelSet) -> list[Any]:
     """The built-in sentences and the names of the labels, each in every field that the prompt names."""
     texts = [*SENTENCES, *(label.name for label in labels.labels)]
-    fields = config.prompt.fields
+    fields = config.fields
     if len(fields) == 1:
         return list(texts)
     # Neighbours in the list stand for the other fields.

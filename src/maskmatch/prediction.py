@@ -14,7 +14,7 @@ import numpy as np
 from maskmatch.batches import BATCH_SIZE, PaddedBatch, length_groups
 from maskmatch.errors import MaskMatchError
 from maskmatch.prompts import FieldText, field_texts
-from maskmatch.search import make_search
+from maskmatch.search import ExactSearch, make_search
 from maskmatch.search import probabilities as probabilities_of
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 FIRST_LABELS = 16
 """How many labels of a text are looked at first where several may apply."""
+
+MOST_IN_CONTEXT = 50
+"""How many label texts may be read with each text: each costs as much as the text itself."""
 
 SEARCH_QUERIES = 128
 """How many label texts are read as texts to measure an index with."""
@@ -61,6 +64,7 @@ class Prediction:
         labels: The labels.
         kept: Their vectors.
         runtime: Computes the vectors of texts.
+        label_runtime: Computes the vectors of label prompts, where labels are read with each text.
     """
 
     config: MatcherConfig
@@ -68,10 +72,11 @@ class Prediction:
     labels: LabelSet
     kept: KeptLabels
     runtime: Runtime
+    label_runtime: Runtime | None = None
 
     def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
-        """Texts in their input prompt."""
-        return tokenize_texts(self.tokenizer, self.config, texts)
+        """Texts in their input prompt, and where labels are read with each text, in those of the labels."""
+        return tokenize_texts(self.tokenizer, self.config, texts, self.labels)
 
     def vectors(
         self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE
@@ -82,28 +87,45 @@ class Prediction:
         groups = length_groups(prompts.lengths, batch_size)
         with _progress(len(prompts)) as bar:
             for rows in groups:
-                yield rows, self.runtime(PaddedBatch.of(prompts, rows, pad_id))
+                yield rows, _read(self.runtime, prompts, rows, pad_id)
                 bar.update(len(rows))
 
     def all_vectors(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
         """The input vectors of all texts: (n, masks, dim)."""
-        parts = list(self.vectors(prompts))
-        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-        return np.asarray(np.concatenate([vectors for _, vectors in parts])[order])
+        return _in_order(list(self.vectors(prompts)))
+
+    def read(
+        self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32], KeptLabels]]:
+        """Row numbers, input vectors (rows, masks, dim) and the labels to compare them with, in batches."""
+        for rows, vectors in self.vectors(prompts, batch_size):
+            yield rows, vectors, self._labels_for(prompts, rows, batch_size)
+
+    def _labels_for(self, prompts: TokenizedPrompts, rows: NDArray[np.int64], batch_size: int) -> KeptLabels:
+        """The labels, as they are kept or as they are read with these texts."""
+        if not self.kept.in_context:
+            return self.kept
+        own = prompts.select(rows).label_prompts
+        assert own is not None
+        assert self.label_runtime is not None
+        pad_id = self.tokenizer.vocabulary.pad_id
+        groups = length_groups(own.lengths, batch_size)
+        found = _in_order([(group, _read(self.label_runtime, own, group, pad_id)) for group in groups])
+        return self.kept.for_texts(found.reshape(len(rows), -1, *found.shape[1:]))  # (rows, F, masks, dim)
 
     def scores(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
         """The scores of all labels: (n, K)."""
         matrix = np.zeros((len(prompts), len(self.labels)), dtype=np.float32)
-        for rows, vectors in self.vectors(prompts):
-            matrix[rows] = self.kept.scores(vectors)
+        for rows, vectors, labels in self.read(prompts):
+            matrix[rows] = labels.scores(vectors)
         return matrix
 
     def probabilities(
         self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """Row numbers and their probabilities (rows, K), in batches of like length."""
-        for rows, vectors in self.vectors(prompts, batch_size):
-            yield rows, self.kept.probabilities(vectors)
+        for rows, vectors, labels in self.read(prompts, batch_size):
+            yield rows, labels.probabilities(vectors)
 
     def probability_matrix(self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
         """All probabilities at once: (n, K)."""
@@ -130,8 +152,9 @@ class Prediction:
         """
         labels = self.labels
         found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        for rows, vectors in self.vectors(prompts, batch_size):
-            places, values = self._best_of(vectors, k, threshold)
+        for rows, vectors, kept in self.read(prompts, batch_size):
+            search = ExactSearch(kept) if kept.in_context else self.search
+            places, values = self._best_of(vectors, k, threshold, search)
             counts = np.full(len(rows), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
             for row, count, row_places, row_values in zip(
                 rows.tolist(), counts.tolist(), places.tolist(), values.tolist(), strict=True
@@ -141,14 +164,14 @@ class Prediction:
         return found
 
     def _best_of(
-        self, vectors: NDArray[np.float32], k: int, threshold: float | None
+        self, vectors: NDArray[np.float32], k: int, threshold: float | None, search: LabelSearch
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The positions of the k best labels of texts, or of more if more may apply, and their probabilities."""
-        found = self.search(vectors, min(k, len(self.labels)))
+        found = search(vectors, min(k, len(self.labels)))
         values = probabilities_of(self.kept, found)
         if threshold is None or k >= len(self.labels) or not (values[:, -1] >= threshold).any():
             return found.places, values
-        return self._best_of(vectors, max(FIRST_LABELS, 4 * k), threshold)
+        return self._best_of(vectors, max(FIRST_LABELS, 4 * k), threshold, search)
 
     def above(self, prompts: TokenizedPrompts, threshold: float, batch_size: int = BATCH_SIZE) -> list[list[Hashable]]:
         """The labels of each text that have at least this probability, best first."""
@@ -169,14 +192,51 @@ class Prediction:
         texts = [text for label in self.labels.labels for text in (label.verbalizer if words else label.texts)]
         some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
         fields = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some.tolist()]
-        read = self.all_vectors(self.tokenizer(self.config.prompt, fields))
+        read = self.all_vectors(self.tokenizer.pooled(self.config.prompts, fields))
         return np.concatenate([read, (read + np.roll(read, len(read) // 2, axis=0)) / 2])
 
 
-def tokenize_texts(tokenizer: PromptTokenizer, config: MatcherConfig, texts: Sequence[Any]) -> TokenizedPrompts:
-    """Texts in their input prompt."""
-    fields = config.prompt.fields
-    return tokenizer(config.prompt, [field_texts(text, fields, row) for row, text in enumerate(texts)])
+def tokenize_texts(
+    tokenizer: PromptTokenizer, config: MatcherConfig, texts: Sequence[Any], labels: LabelSet | None
+) -> TokenizedPrompts:
+    """Texts in their input prompts, and where the label prompt names a field of the text, each text in those of labels.
+
+    Args:
+        tokenizer: Turns prompts into tokens.
+        config: The prompts.
+        texts: The texts.
+        labels: The labels; they are looked at only where they are read with each text.
+    """
+    rows = [field_texts(text, config.fields, row) for row, text in enumerate(texts)]
+    prompts = tokenizer.pooled(config.prompts, rows)
+    if not config.labels_in_context or labels is None:
+        return prompts
+    label_texts = [FieldText(text) for label in labels.labels for text in label.texts]  # (F,)
+    if len(label_texts) > MOST_IN_CONTEXT:
+        raise MaskMatchError(
+            f"The label prompt {config.label_prompt.template!r} names a field of the text, so every text is read with "
+            f"all {len(label_texts)} names and phrases of labels; give at most {MOST_IN_CONTEXT}, or a label prompt "
+            "that names the label alone."
+        )
+    if any(label.examples for label in labels.labels):
+        raise MaskMatchError(
+            f"The label prompt {config.label_prompt.template!r} names a field of the text, so labels have no vector of "
+            "their own that examples could move; leave the examples out."
+        )
+    filled = [{**row, "label": label} for row in rows for label in label_texts]
+    return prompts.with_labels(tokenizer.pooled(config.label_prompts, filled))
+
+
+def _read(runtime: Runtime, prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> NDArray[np.float32]:
+    """The vectors of some rows, as a mean over the prompts of a pool: (rows, masks, dim)."""
+    read = [runtime(PaddedBatch.of(reading, rows, pad_id)) for reading in prompts.readings]
+    return read[0] if len(read) == 1 else np.asarray(np.mean(read, axis=0))
+
+
+def _in_order(parts: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]]) -> NDArray[np.float32]:
+    """What was read in batches, each with its row numbers, in the order of rows."""
+    order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+    return np.asarray(np.concatenate([found for _, found in parts])[order])
 
 
 def labels_above(probabilities: NDArray[Any], labels: LabelSet, threshold: float) -> list[list[Hashable]]:

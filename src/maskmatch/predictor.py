@@ -162,7 +162,7 @@ class Predictor:
         from maskmatch.evaluation import evaluate_predictions, find_metric
 
         metric = None if metric is None else find_metric(metric)  # before the work, not after it
-        examples = take_examples(texts, labels, self.config.prompt.fields)
+        examples = take_examples(texts, labels, self.config.fields)
         assert examples.labels is not None
         multi_label = self.config.multi_label
         if has_several(examples.labels) and not multi_label:
@@ -194,7 +194,7 @@ class Predictor:
 
     def _read(self, texts: Any) -> TokenizedPrompts:
         """Texts to classify, tokenised, with a word about those that had to be shortened."""
-        prompts = self._tokenize(take_texts(texts, self.config.prompt.fields))
+        prompts = self._tokenize(take_texts(texts, self.config.fields))
         self.cut_ = self._tell_cut(prompts)
         return prompts
 

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     import torch
 
 Readout = Literal["mask", "cls", "mean", "max"]
+InputReadout = Literal["mask", "cls", "mean", "max", "pair"]
+"""Texts can also be read at two masks, one for each side of a pair, which ``pair_readout.py`` makes one vector of."""
 
 
 def places_of(kind: Readout, attention_mask: torch.Tensor, masks: torch.Tensor) -> torch.Tensor | None:

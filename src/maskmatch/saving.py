@@ -2,7 +2,7 @@
 
     config.json model.safetensors tokenizer.json …   the encoder, as transformers writes it
     maskmatch.json                                    config, labels, versions, what training did
-    labels.safetensors                                the label vectors
+    labels.safetensors                                the label vectors, unless labels are read with each text
     head.safetensors                                  what else the method has learned, such as a temperature
     README.md                                         the model card
 
@@ -52,7 +52,7 @@ class SavedModel:
     encoder: Encoder
     config: MatcherConfig
     labels: LabelSet
-    label_vectors: torch.Tensor | None  # (F, masks, dim); None when read: they do not belong to these weights
+    label_vectors: torch.Tensor | None  # (F, masks, dim); None: read with each text, or not of these weights
     label_vector_key: str
     """What the label vectors hang on besides the weights and the labels' words."""
     head: Mapping[str, torch.Tensor]
@@ -99,14 +99,14 @@ def write_model(model: SavedModel, folder: Path) -> Path:
 
 def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) -> None:
     model.encoder.save(folder)
-    assert model.label_vectors is not None
-    metadata = {
-        "key": model.label_vector_key,
-        "weights": _fingerprint(folder),
-        "texts": _digest_of_texts(model.labels, model.config),
-    }
-    vectors = {"vectors": model.label_vectors.detach().contiguous().cpu()}
-    save_file(vectors, folder / LABELS_FILE, metadata=metadata)
+    if model.label_vectors is not None:
+        metadata = {
+            "key": model.label_vector_key,
+            "weights": _fingerprint(folder),
+            "texts": _digest_of_texts(model.labels, model.config),
+        }
+        vectors = {"vectors": model.label_vectors.detach().contiguous().cpu()}
+        save_file(vectors, folder / LABELS_FILE, metadata=metadata)
     if model.head:
         head = {name: tensor.detach().contiguous().cpu() for name, tensor in model.head.items()}
         save_file(head, folder / HEAD_FILE)
@@ -187,7 +187,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 def _read_vectors(folder: Path, labels: LabelSet, config: MatcherConfig) -> tuple[torch.Tensor | None, str]:
-    """The label vectors, or None if they were computed with other weights or for other labels."""
+    """The label vectors, or None if they were computed with other weights or for other labels, or are not kept."""
+    if config.labels_in_context:
+        return None, ""
     path = folder / LABELS_FILE
     tensors = _read_tensors(path)
     with safe_open(path, framework="pt") as file:
@@ -221,8 +223,9 @@ def _fingerprint(folder: Path) -> str:
 
 def _digest_of_texts(labels: LabelSet, config: MatcherConfig) -> str:
     """A digest of what the method reads for the labels."""
-    texts = [label.verbalizer if config.method.reads_words else label.texts for label in labels.labels]
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    words = config.method.reads_words
+    texts = [label.verbalizer if words else label.parts for label in labels.labels]
+    return hashlib.sha256(json.dumps(texts, default=vars).encode()).hexdigest()
 
 
 def _files(folder: Path) -> list[str]:

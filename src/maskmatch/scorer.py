@@ -14,6 +14,7 @@ from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
 from maskmatch.kept_labels import KeptLabels
+from maskmatch.label_examples import moved_by_examples
 from maskmatch.label_memory import LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
@@ -23,13 +24,13 @@ from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
 from maskmatch.targets import target_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from maskmatch.batches import PaddedBatch
     from maskmatch.config import LabelEncoding, MatcherConfig
-    from maskmatch.labels import LabelSet
+    from maskmatch.labels import LabelSet, LabelText
     from maskmatch.training import TrainingData
 
 logger = logging.getLogger("maskmatch")
@@ -38,16 +39,17 @@ ROWS_FOR_OFFSET = 256
 
 
 class TorchRuntime:
-    """Computes input vectors with the model itself."""
+    """Computes input vectors with the model itself, or the vectors of label prompts that are read with each text."""
 
-    def __init__(self, model: MatchingModel) -> None:
+    def __init__(self, model: MatchingModel, of_labels: bool = False) -> None:
         self._model = model
+        self._read = model.label_prompt_vectors if of_labels else model.input_vectors
         model.prepare()
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of texts: (rows, masks, dim)."""
+        """The vectors of prompts: (rows, masks, dim)."""
         with _evaluating(self._model), torch.inference_mode():
-            vectors = self._model.input_vectors(TokenBatch.of(batch).to(self._model.device))
+            vectors = self._read(TokenBatch.of(batch).to(self._model.device))
         found: NDArray[np.float32] = vectors.float().cpu().numpy()
         return found
 
@@ -85,10 +87,42 @@ class Scorer:
             labels,
             config.multi_label,
             head=None if head is None else head.config,
+            readings=(len(config.prompts), len(config.label_prompts)),
         )
         if head is not None and head.weights and model.transform is not None:
             model.transform.take(head.weights)
-        return model.to(self.encoder.model.device).eval()
+        model.to(self.encoder.model.device).eval()
+        self._find_origins(model)
+        return model
+
+    def _find_origins(self, model: MatchingModel) -> None:
+        """Read the prompts without a text in them: what they say by themselves is then taken from all vectors.
+
+        It is read once, before training, and stays: training and prediction take away the same.
+        """
+        config = self.config
+        if config.debias in ("inputs", "both"):
+            empty = self._tokenizer.pooled(config.prompts, [dict.fromkeys(config.prompt.fields, FieldText(""))])
+            model.input_origin = self._read_pool(empty, model.input_vectors)[0]  # (masks, dim)
+        if config.debias in ("labels", "both"):
+            fields = dict.fromkeys(config.label_prompt.fields, FieldText(""))
+            empty = self._tokenizer.pooled(config.label_prompts, [fields])
+            model.label_origin = self._read_pool(empty, model.label_prompt_vectors)[0]  # (masks, dim)
+
+    def _read_pool(
+        self,
+        prompts: TokenizedPrompts,
+        read: Callable[[TokenBatch], torch.Tensor],
+        doing: str = "reading",
+        unit: str = "text",
+    ) -> torch.Tensor:
+        """What is read of every text, as a mean over the prompts of its pool: (n, masks, dim)."""
+        device = self.encoder.model.device
+        found = [
+            encode_prompts(reading, read, pad_id=self.encoder.pad_id, device=device, doing=doing, unit=unit)
+            for reading in prompts.readings
+        ]
+        return found[0] if len(found) == 1 else torch.stack(found).mean(dim=0)
 
     def with_config(self, config: MatcherConfig) -> Scorer:
         """A scorer with another config on the same encoder; what the same method has learned is kept."""
@@ -98,7 +132,8 @@ class Scorer:
             rows = 1 if old.matrix is None else len(old.matrix.weight)
             scorer._model = scorer._new_model(rows)
             same = (config.similarity, config.multi_label) == (self.config.similarity, self.config.multi_label)
-            kept = ("matrix.", "transform.", "similarity.") if same else ("matrix.", "transform.")
+            kept: tuple[str, ...] = ("matrix.", "pair.", "transform.", *(["similarity."] if same else []))
+            kept += ("input_origin", "label_origin") if _same_prompts(config, self.config) else ()
             state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
             scorer._model.load_state_dict(state, strict=False)
         scorer._store = self._store  # its key tells whether the vectors still hold
@@ -135,15 +170,42 @@ class Scorer:
 
     # -- texts and labels as tokens --------------------------------------------------------------------------
 
-    def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
-        """Texts in their input prompt."""
-        return tokenize_texts(self._tokenizer, self.config, texts)
+    def tokenize(self, texts: Sequence[Any], labels: LabelSet | None = None) -> TokenizedPrompts:
+        """Texts in their input prompt, and where labels are read with each text, in those of the labels."""
+        return tokenize_texts(self._tokenizer, self.config, texts, labels)
 
-    def _label_prompts(self, texts: Sequence[str]) -> TokenizedPrompts:
-        prompts = self._tokenizer(self.config.label_prompt, [{"label": FieldText(text)} for text in texts])
+    def _label_prompts(self, texts: Sequence[LabelText]) -> TokenizedPrompts:
+        """Names and phrases in the label prompt, examples in the input prompt."""
+        names = [place for place, text in enumerate(texts) if isinstance(text, str)]
+        examples = [text.text for text in texts if not isinstance(text, str)]
+        fields = [{"label": FieldText(str(texts[place]))} for place in names]
+        prompts = self._tokenizer.pooled(self.config.label_prompts, fields)
+        if examples:
+            self._check_examples()
+            others = sorted(set(range(len(texts))) - set(names))
+            prompts = prompts.followed_by(self.tokenize(examples)).select(np.argsort([*names, *others]))
         if prompts.cut.any():
             logger.warning("%d label texts were longer than the model reads and were shortened.", prompts.cut.sum())
         return prompts
+
+    def _check_examples(self) -> None:
+        """Refuse examples of labels where they would be read in another way than texts are."""
+        config = self.config
+        if config.method.input_readout != config.method.label_readout:
+            raise MaskMatchError(
+                f"The method {config.method.name} reads texts and labels in different places, so examples cannot stand "
+                "for labels; leave them out, or take mask-matching."
+            )
+        if config.pool or config.label_pool or config.debias in ("labels", "both"):
+            raise MaskMatchError(
+                "Examples are read in the input prompt and names in the label prompt, so that neither a pool of "
+                "prompts nor debiased labels go with them; leave one of the two out."
+            )
+        if config.prompt.masks != config.label_prompt.masks:
+            raise MaskMatchError(
+                "Examples can stand for labels only where the input prompt and the label prompt have as many masks; "
+                f"here they have {config.prompt.masks} and {config.label_prompt.masks}."
+            )
 
     def training_data(
         self,
@@ -165,15 +227,20 @@ class Scorer:
         from maskmatch.training import TrainingData
 
         layout = self.layout(labels)
-        source = self.config.method.label_source
-        prompts = self.tokenize(texts)
-        label_prompts = self._label_prompts(layout.texts) if source == "prompt" else None
+        source, in_context = self.config.method.label_source, self.config.labels_in_context
+        if in_context and label_encoding == "sampled":
+            raise MaskMatchError(
+                f"The label prompt {self.config.label_prompt.template!r} names a field of the text, so all labels are "
+                'read with each text; take label_encoding "full" or "auto".'
+            )
+        prompts = self.tokenize(texts, labels)
+        label_prompts = self._label_prompts(layout.texts) if source == "prompt" and not in_context else None
         holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
         held = self._vectors_now(prompts, labels) if holds else None
         memory = None
-        if label_prompts is not None and samples_labels(label_encoding, len(layout.texts)):
+        if label_prompts is not None and self._samples(label_encoding, layout):
             model = self.model(labels)
-            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout))  # (F, dim)
+            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout.texts))  # (F, dim)
             held_labels = None if held is None else held[len(prompts) :]
             memory = LabelMemory(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
         return TrainingData(
@@ -181,21 +248,34 @@ class Scorer:
             targets=target_array(rows, labels, self.config.multi_label),
             layout=layout,
             label_prompts=label_prompts,
-            label_words=self._tokenizer.words(layout.texts) if source == "verbalizer" else (),
+            label_words=self._words(layout.texts) if source == "verbalizer" else (),
             pad_id=self.encoder.pad_id,
             held=held,
             hold=hold if holds else 0.0,
             memory=memory,
         )
 
+    def _samples(self, label_encoding: LabelEncoding, layout: LabelLayout) -> bool:
+        """Whether a training step reads only some of the label texts."""
+        if not self.config.label_pool:
+            return samples_labels(label_encoding, len(layout.texts))
+        if label_encoding == "sampled":
+            raise MaskMatchError(
+                "Labels that are read in a pool of label prompts are all read at every step; give a single label "
+                "prompt to sample labels."
+            )
+        return False
+
     def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
-        """The vectors of texts and label texts as they are, of length 1: (n + F, dim)."""
+        """The vectors of texts and label texts as they are, of length 1: (n + F, dim).
+
+        Labels that are read with each text have no vector of their own to hold: (n, dim).
+        """
         model = self.model(labels)
-        texts = encode_prompts(
-            prompts, model.input_vectors, pad_id=self.encoder.pad_id, device=self.encoder.model.device
-        )
-        flat = self._flat_label_vectors(model, self.layout(labels))
-        return normalize(torch.cat([texts.mean(dim=1), flat.mean(dim=1)]), dim=-1).cpu()
+        means = [self._read_pool(prompts, model.input_vectors).mean(dim=1)]
+        if not self.config.labels_in_context:
+            means.append(self._flat_label_vectors(model, self.layout(labels).texts).mean(dim=1))
+        return normalize(torch.cat(means), dim=-1).cpu()
 
     def settle_offset(self, data: TrainingData, labels: LabelSet) -> None:
         """Where a text may have several labels: let as many apply as suit the training rows.
@@ -220,16 +300,16 @@ class Scorer:
         return self._prediction[2]
 
     def _new_prediction(self, model: MatchingModel, labels: LabelSet) -> Prediction:
-        vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
         similarity = model.similarity
-        kept = KeptLabels.of(
-            vectors,
-            present,
-            similarity.config,
-            scale=1 / similarity.temperature,
-            offset=None if similarity.offset is None else similarity.offset.item(),
-        )
-        return Prediction(self.config, self._tokenizer, labels, kept, TorchRuntime(model))
+        offset = None if similarity.offset is None else similarity.offset.item()
+        scale, path = 1 / similarity.temperature, (self.config, self._tokenizer, labels)
+        if self.config.labels_in_context:
+            present = self.layout(labels).present.numpy()
+            kept = KeptLabels.to_come(present, similarity.config, scale=scale, offset=offset)
+            return Prediction(*path, kept, TorchRuntime(model), TorchRuntime(model, of_labels=True))
+        vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
+        kept = KeptLabels.of(vectors, present, similarity.config, scale=scale, offset=offset)
+        return Prediction(*path, kept, TorchRuntime(model))
 
     def label_vectors(self, labels: LabelSet) -> tuple[torch.Tensor, torch.Tensor]:
         """The label vectors (K, phrases, masks, dim) and which phrases there are (K, phrases).
@@ -240,39 +320,67 @@ class Scorer:
         if model.matrix is not None:
             vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
             return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
-        layout = self.layout(labels)
-        flat = self._flat_label_vectors(model, layout)
+        layout, flat = self.layout(labels), self.label_text_vectors(labels)
+        if len(flat) > len(layout.texts):
+            flat = moved_by_examples(flat, labels)
         return layout.arrange(flat), layout.present.to(flat.device)
 
-    def _flat_label_vectors(self, model: MatchingModel, layout: LabelLayout) -> torch.Tensor:
-        """The vectors of all label texts, (F, masks, dim)."""
+    def label_texts(self, labels: LabelSet) -> Sequence[LabelText]:
+        """All that the method reads for labels, examples included."""
+        if self.config.method.reads_words:
+            return self.layout(labels).texts
+        return [part for label in labels.labels for part in label.parts]
+
+    def label_text_vectors(self, labels: LabelSet) -> torch.Tensor:
+        """The vectors of all that is read for labels, (F, masks, dim); where they are learned, (K, 1, dim)."""
+        model = self.model(labels)
+        if model.matrix is not None:
+            learned: torch.Tensor = model.matrix().detach()[:, 0]
+            return learned
+        return self._flat_label_vectors(model, self.label_texts(labels))
+
+    def _flat_label_vectors(self, model: MatchingModel, texts: Sequence[LabelText]) -> torch.Tensor:
+        """The vectors of label texts, (F, masks, dim), as they are kept."""
         return self._store.look_up(
-            layout.texts,
+            texts,
             weights=self._weights_version(model),
-            key=self.label_vector_key,
-            encode=lambda texts: self._encode_labels(model, texts),
+            key=self.label_vector_key(texts),
+            encode=lambda missing: self._encode_labels(model, missing),
         )
 
-    def _encode_labels(self, model: MatchingModel, texts: Sequence[str]) -> torch.Tensor:
+    def read_labels(self, labels: LabelSet, texts: Sequence[LabelText]) -> torch.Tensor:
+        """The vectors that label texts have, or would have if they were some label's; they are not kept.
+
+        Args:
+            labels: The labels of the classifier.
+            texts: The label texts.
+
+        Returns:
+            (F, masks, dim)
+        """
+        return self._encode_labels(self.model(labels), texts)
+
+    def _encode_labels(self, model: MatchingModel, texts: Sequence[LabelText]) -> torch.Tensor:
         """The vectors of label texts, (F, masks, dim)."""
         if self.config.method.label_source == "verbalizer":
             with torch.no_grad():
-                return model.word_vectors(self._tokenizer.words(texts))
+                return model.word_vectors(self._words(texts))
         with _evaluating(model):
-            return encode_prompts(
-                self._label_prompts(texts),
-                model.label_prompt_vectors,
-                pad_id=self.encoder.pad_id,
-                device=self.encoder.model.device,
-                doing="reading labels",
-                unit="label",
+            return self._read_pool(
+                self._label_prompts(texts), model.label_prompt_vectors, doing="reading labels", unit="label"
             )
 
-    @property
-    def label_vector_key(self) -> str:
+    def _words(self, texts: Sequence[LabelText]) -> list[list[int]]:
+        """The token ids of labels that are words."""
+        return self._tokenizer.words([str(text) for text in texts])
+
+    def label_vector_key(self, texts: Sequence[LabelText]) -> str:
         """What label vectors hang on besides the weights and the label's words."""
-        method, prompt = self.config.method, self.config.label_prompt
-        return f"{method.label_source}/{method.label_readout}/{self.config.max_length}/{prompt}"
+        method, config = self.config.method, self.config
+        prompts = "/".join(map(str, config.label_prompts))
+        freed = "/freed of its empty state" if config.debias in ("labels", "both") else ""
+        key = f"{method.label_source}/{method.label_readout}/{config.max_length}/{prompts}{freed}"
+        return key if all(isinstance(text, str) for text in texts) else f"{key}/{config.prompt}"
 
     @staticmethod
     def _weights_version(model: MatchingModel) -> int:
@@ -301,11 +409,16 @@ class Scorer:
             model.matrix.load(vectors)
         else:
             self._store.keep(
-                self.layout(labels).texts,
+                self.label_texts(labels),
                 vectors.to(self.encoder.model.device),
                 weights=self._weights_version(model),
                 key=key,
             )
+
+
+def _same_prompts(one: MatcherConfig, other: MatcherConfig) -> bool:
+    """Whether two configs fill and debias the same prompts."""
+    return (one.prompts, one.label_prompts, one.debias) == (other.prompts, other.label_prompts, other.debias)
 
 
 @contextmanager

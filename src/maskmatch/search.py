@@ -97,7 +97,7 @@ class ExactSearch:
         return self.best_of(self._kept.as_compared(inputs), k)
 
     def best_of(self, rows: NDArray[np.float32], k: int) -> Found:
-        """The k best labels of texts as they are compared, (n, dim)."""
+        """The k best labels of texts as they are compared, (n, …, dim)."""
         kept, count, labels = self._kept, len(rows), len(self._kept)
         size = max(1, BLOCK // (max(1, count) * kept.present.shape[1]))
         scores, places = np.empty((count, 0), np.float32), np.empty((count, 0), np.int64)
@@ -207,7 +207,7 @@ def make_search(kept: KeptLabels, kind: SearchKind, queries: Callable[[], NDArra
         kind: "exact"; "approximate"; or "auto": exact unless there are many labels and an index can be made.
         queries: Gives vectors of texts (n, masks, dim) to measure an index with.
     """
-    many = len(kept.vectors) > MOST_SEARCHED_EXACTLY
+    many = kept.texts > MOST_SEARCHED_EXACTLY and kept.config.masks != "late"  # an index knows one vector a label text
     if kind == "approximate" or (kind == "auto" and many and index_available()):
         return ApproximateSearch(kept, queries())
     return ExactSearch(kept)

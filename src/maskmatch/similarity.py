@@ -10,12 +10,13 @@ from torch.nn.functional import normalize
 
 from maskmatch.similarity_config import (
     FIRST_OFFSET,
+    MaskJoin,
     PhraseJoin,
     SimilarityConfig,
     SimilarityKind,
 )
 
-__all__ = ["PhraseJoin", "Similarity", "SimilarityConfig", "SimilarityKind", "join_phrases"]
+__all__ = ["MaskJoin", "PhraseJoin", "Similarity", "SimilarityConfig", "SimilarityKind", "join_phrases"]
 
 
 class Similarity(nn.Module):
@@ -49,20 +50,33 @@ class Similarity(nn.Module):
         Returns:
             (n, K)
         """
-        inputs, labels = self.prepare(inputs), self.prepare(labels)  # (n, dim), (…, K, phrases, dim)
-        if labels.dim() == 3:
-            scores = self.compare(inputs, labels.flatten(0, 1))  # (n, K * phrases)
-            return self.join(scores.view(-1, *labels.shape[:2]), present)
-        return self.join(self.scale(torch.einsum("nd,nkpd->nkp", inputs, labels)), present)
+        flat = labels.flatten(-4, -3)  # (K * phrases, masks, dim), or (n, K * phrases, masks, dim)
+        scores = self.compare(self.prepare(inputs), self.prepare(flat))  # (n, K * phrases)
+        return self.join(scores.view(-1, *labels.shape[-4:-2]), present)
 
     def prepare(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Vectors as they are compared: (…, masks, dim) → (…, dim), of length 1 for cosines."""
-        vectors = vectors.mean(dim=-2)
+        """Vectors as they are compared, of length 1 for cosines.
+
+        (…, masks, dim) → (…, dim) by mean, (…, masks * dim) by concatenation, (…, masks, dim) for late interaction.
+        """
+        join = self.config.masks
+        if join != "late":
+            vectors = vectors.mean(dim=-2) if join == "mean" else vectors.flatten(-2)
         return normalize(vectors, dim=-1) if self.config.kind == "cosine" else vectors
 
     def compare(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The scores of prepared texts (n, dim) and label texts (F, dim): (n, F)."""
-        return self.scale(inputs @ labels.T)
+        """The scores of prepared texts and label texts.
+
+        Args:
+            inputs: (n, dim); for late interaction (n, masks, dim)
+            labels: (F, dim), the same for all texts, or (n, F, dim); for late interaction (…, masks, dim)
+
+        Returns:
+            (n, F)
+        """
+        if self.config.masks == "late":
+            return self.scale(_best_products(inputs, labels))
+        return self.scale(_products(inputs, labels))
 
     def scale(self, products: torch.Tensor) -> torch.Tensor:
         """Products of prepared vectors as scores."""
@@ -88,6 +102,32 @@ class Similarity(nn.Module):
         assert self.offset is not None
         with torch.no_grad():
             self.offset.add_(score * self.temperature)
+
+
+def _products(inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Dot products of texts (n, dim) with label texts, (F, dim) or (n, F, dim): (n, F)."""
+    if labels.dim() == 2:
+        return inputs @ labels.T
+    return torch.einsum("nd,nfd->nf", inputs, labels)
+
+
+def _best_products(inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The products of masks of texts with the label's mask that suits each best, on average.
+
+    Args:
+        inputs: (n, masks, dim)
+        labels: (F, label masks, dim), or (n, F, label masks, dim)
+
+    Returns:
+        (n, F)
+    """
+    count = labels.shape[-2]
+    # A mask of the texts at a time: all products at once would be as many times larger. Of each, the largest is kept.
+    best = [
+        _products(mask, labels.flatten(-3, -2)).view(len(mask), -1, count).max(dim=-1).values
+        for mask in inputs.unbind(dim=1)
+    ]
+    return torch.stack(best).mean(dim=0)
 
 
 def join_phrases(scores: torch.Tensor, present: torch.Tensor, join: PhraseJoin) -> torch.Tensor:

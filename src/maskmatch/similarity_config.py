@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.settings import added_setting
 
 SimilarityKind = Literal["dot", "cosine"]
 PhraseJoin = Literal["mean", "max", "logsumexp"]
+MaskJoin = Literal["mean", "concat", "late"]
 
 FIRST_OFFSET: dict[SimilarityKind, float] = {"cosine": 0.5, "dot": 0.0}
 """From which similarity on a label applies, before there is anything to tell it by."""
@@ -27,17 +29,22 @@ class SimilarityConfig:
         temperature: What the similarity is divided by before the softmax.
         learn_temperature: Whether training adjusts the temperature.
         phrases: How the scores of a label's several phrases become one.
+        masks: How the states at several masks are compared: ``"mean"``: their mean; ``"concat"``: one behind the other,
+            so both prompts need the same number of masks; ``"late"``: each mask of the text with that mask of the label
+            which suits it best, and the mean over the masks of the text.
     """
 
     kind: SimilarityKind = "cosine"
     temperature: float = 0.05
     learn_temperature: bool = False
     phrases: PhraseJoin = "mean"
+    masks: MaskJoin = added_setting("mean")
 
     def __post_init__(self) -> None:
         for name, value, choices in (
-            ("similarity", self.kind, ("dot", "cosine")),
-            ("join of phrases", self.phrases, ("mean", "max", "logsumexp")),
+            ("similarity", self.kind, get_args(SimilarityKind)),
+            ("join of phrases", self.phrases, get_args(PhraseJoin)),
+            ("join of masks", self.masks, get_args(MaskJoin)),
         ):
             if value not in choices:
                 raise MaskMatchError(f"There is no {name} {value!r}; choose one of {', '.join(choices)}.")

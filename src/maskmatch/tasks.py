@@ -8,6 +8,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import find_metric
 from maskmatch.prompts import Prompt
 from maskmatch.prompts.template import RESERVED
+from maskmatch.settings import added_setting
 
 LABEL_PARAPHRASES = ("{label} means {mask}.", "The label {label} stands for {mask}.", "{mask}: {label}")
 
@@ -26,10 +27,12 @@ class Task:
         description: What is classified, in a few words.
         fields: The fields that a text has. A plain string will do where the prompt names a single one.
         prompt: The input prompt; it names fields and holds at least one mask.
-        label_prompt: The label prompt; it names ``{label}`` and holds at least one mask.
+        label_prompt: The label prompt; it names ``{label}`` and holds at least one mask. If it names fields of the text
+            as well, labels are read together with each text.
         paraphrases: Other input prompts that mean the same: to align with, or to see how much hangs on the wording.
         label_paraphrases: Other label prompts.
         metric: The metric that the task is usually measured by, as ``evaluate`` reports it.
+        method: The method that suits it, unless another one is asked for.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Task:
     paraphrases: tuple[str, ...] = ()
     label_paraphrases: tuple[str, ...] = LABEL_PARAPHRASES
     metric: str = "accuracy"
+    method: str = added_setting("mask-matching")
 
     def __post_init__(self) -> None:
         find_metric(self.metric)
@@ -53,12 +57,24 @@ class Task:
         for prompt in (self.prompt, *self.paraphrases):
             Prompt(prompt, self.fields)
         for prompt in (self.label_prompt, *self.label_paraphrases):
-            Prompt(prompt, ("label",), required=("label",))
+            Prompt(prompt, (*self.fields, "label"), required=("label",))
 
     @property
     def bare_prompt(self) -> str:
         """The fields alone, for methods that read no mask."""
         return " {sep} ".join(f"{{{field}}}" for field in self.fields)
+
+    @property
+    def pair_prompt(self) -> str:
+        """A prompt with a mask for each of the first two fields, for methods that read pairs."""
+        if len(self.fields) < 2:
+            raise MaskMatchError(
+                f"The task {self.name!r} has a single field, so there is no pair to read; choose another task or give "
+                "a prompt with two masks."
+            )
+        first, second, *others = (f"{{{field}}}" for field in self.fields)
+        about = "".join(f" {other}:" for other in others).lstrip()
+        return f'{about} "{first}" is {{mask}}, "{second}" is {{mask}}.'.lstrip()
 
 
 TASKS = {

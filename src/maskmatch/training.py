@@ -50,7 +50,7 @@ class TrainingData:
     targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
     layout: LabelLayout
     label_prompts: TokenizedPrompts | None
-    """The label texts in their prompt, where the encoder reads labels."""
+    """The label texts in their prompt, where the encoder reads labels apart from the texts."""
     label_words: Sequence[Sequence[int]]
     """The label texts' token ids, where labels are words of the embedding table."""
     pad_id: int
@@ -79,12 +79,14 @@ class TrainingData:
 
         Where label vectors are kept, the model chooses the label prompts when it has read the texts.
         """
-        pooled = self.texts.select(rows)
-        if self.label_prompts is not None and self.memory is None:
-            pooled = pooled.followed_by(self.label_prompts)
+        chosen = self.texts.select(rows)
+        texts = pooled = chosen.flat
+        labels = self.label_prompts if chosen.label_prompts is None else chosen.label_prompts
+        if labels is not None and self.memory is None:
+            pooled = texts.followed_by(labels.flat)
         return {
             "groups": length_batches(pooled, self.pad_id),
-            "texts": len(rows),
+            "texts": len(texts),
             "targets": torch.from_numpy(self.targets[list(rows)]),
             "layout": self.layout,
             "words": self.label_words,
@@ -102,7 +104,9 @@ class TrainingData:
 
     def digest(self) -> str:
         """What tells these data from others."""
-        prompts = [*self.texts.input_ids, *(self.label_prompts.input_ids if self.label_prompts else ())]
+        both = (self.label_prompts, self.texts.label_prompts)
+        labels = [ids for each in both if each is not None for ids in each.flat.input_ids]
+        prompts = [*self.texts.flat.input_ids, *labels]
         return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
 
 

@@ -1,4 +1,4 @@
-"""Writing a folder whole or not at all."""
+"""Writing a folder or a file whole or not at all."""
 
 from __future__ import annotations
 
@@ -56,6 +56,20 @@ def whole_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
         raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is as it was.") from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file, made with the folders above it, so that nobody ever reads half of it."""
+    beside = path.with_name(f".{path.name}.{_writer()}.writing")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise MaskMatchError(f"{path} cannot be written: {error.strerror}.") from error
 
 
 def recover(folder: Path) -> None:

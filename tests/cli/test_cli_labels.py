@@ -20,7 +20,7 @@ class TestLabels:
 
     def test_show(self, run: Run, model: Path) -> None:
         table = run("labels", "show", model).out.splitlines()
-        assert table[0].split("\t") == ["label", "reads", "description", "phrases", "words"]
+        assert table[0].split("\t") == ["label", "reads", "description", "phrases", "words", "examples"]
         assert [row.split("\t")[0] for row in table[1:]] == sorted(LABELS)
         assert self.ids(run("labels", "show", model, "--json")) == sorted(LABELS)
 
@@ -45,7 +45,7 @@ class TestLabels:
     def test_numbers_are_found(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         MaskMatcher.from_pretrained(tiny("bert"), {3: "refund", 4: "card"}).save_pretrained(tmp_path / "m")
         assert self.ids(run("labels", "rename", tmp_path / "m", "3", "money", "--json")) == [3, 4]
-        assert "3\tmoney\t\t\t" in run("labels", "show", tmp_path / "m").out.splitlines()
+        assert "3\tmoney\t\t\t\t" in run("labels", "show", tmp_path / "m").out.splitlines()
         assert self.ids(run("labels", "remove", tmp_path / "m", "4", "--json")) == [3]
 
     def test_refusals(self, run: Run, own: Path, tmp_path: Path, tiny: Tiny) -> None:

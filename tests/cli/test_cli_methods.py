@@ -9,6 +9,7 @@ import pytest
 
 from cli_tools import QUICK, Run, Tiny, fails, write_csv
 from maskmatch import METHODS
+from maskmatch.methods import ANY_TEXT_METHODS
 from tiny_models import write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", ANY_TEXT_METHODS)
 def test_every_method_trains_predicts_and_is_measured(
     run: Run, tiny: Tiny, toy: Path, tmp_path: Path, method: str
 ) -> None:
@@ -33,12 +34,37 @@ def test_every_method_trains_predicts_and_is_measured(
     assert json.loads((folder / "maskmatch.json").read_text())["config"]["method"]["name"] == method
 
 
-@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if method.reads_labels])
+@pytest.mark.parametrize("method", [name for name in ANY_TEXT_METHODS if METHODS[name].reads_labels])
 def test_methods_that_read_labels_need_no_training(run: Run, tiny: Tiny, method: str) -> None:
     result = run(
         "classify", "--model", tiny("bert"), "--method", method, "--labels", ", ".join(LABELS), "--text", "a refund"
     )
     assert result.rows()[0]["label"] in LABELS
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ["--method", "pair-matching"],
+        ["--label-prompt", "{text} {text_b} {label} is {mask}.", "--masks", "late"],
+        ["--prompt", "{text} {mask*2}", "--label-prompt", "{text_b} {label} {mask*2}", "--masks", "concat"],
+    ],
+    ids=["two masks", "labels see the pair", "a side in each prompt"],
+)
+def test_designs_for_pairs_are_trained_and_predict(run: Run, tiny: Tiny, tmp_path: Path, design: list[str]) -> None:
+    rows = "card lost,lost card,same\nrefund,exchange rate,other\nmoney,the money,same\nparcel,rate,other\n"
+    (tmp_path / "pairs.csv").write_text(f"text,text_b,label\n{rows}")
+    model, folder = ["--model", tiny("bert"), "--task", "paraphrase"], tmp_path / "model"
+    trained = run("train", tmp_path / "pairs.csv", "-o", folder, *model, *design, *QUICK)
+    assert trained.code == 0, trained.err
+    answers = run("predict", folder, tmp_path / "pairs.csv").rows()
+    assert {row["label"] for row in answers} <= {"same", "other"}
+    assert json.loads(run("evaluate", folder, tmp_path / "pairs.csv", "--json").out)["rows"] == 4
+
+
+def test_a_join_of_masks_that_does_not_fit_is_refused(run: Run, tiny: Tiny) -> None:
+    common = ["classify", "--model", tiny("bert"), "--labels", "refund, card lost", "--text", "a refund"]
+    fails(run(*common, "--prompt", "{text} {mask*2}", "--masks", "concat"), "texts have 2 and labels 1")
 
 
 def test_words_come_from_a_label_file(run: Run, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from maskmatch.cli.export import export
 from maskmatch.cli.groups import grouped
 from maskmatch.cli.labels import labels_app
 from maskmatch.cli.predict import predict
+from maskmatch.cli.study import study
 from maskmatch.cli.tasks import tasks
 from maskmatch.cli.train import train
 from maskmatch.errors import MaskMatchError
@@ -30,7 +31,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, classify, train, predict, evaluate, export, compare, align):
+for command in (demo, classify, train, predict, evaluate, export, compare, study, align):
     app.command()(grouped(command))
 app.add_typer(labels_app, name="labels")
 app.command()(tasks)

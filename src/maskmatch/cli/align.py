@@ -54,7 +54,7 @@ class Check:
         from maskmatch.targets import has_several
 
         matcher = MaskMatcher.from_pretrained(model, task=self.task)
-        rows = options.load_rows(self.check, matcher.config.prompt.fields, reading)
+        rows = options.load_rows(self.check, matcher.config.fields, reading)
         assert rows.labels is not None
         if has_several(rows.labels):
             raise MaskMatchError(f"The rows of {self.check} have several labels each; check with rows of one label.")

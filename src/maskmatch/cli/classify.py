@@ -25,4 +25,4 @@ def classify(
     from maskmatch.label_files import load_labels
 
     matcher = classifier.load(load_labels(labels), search=None if search is None else search.value)
-    print_predictions(matcher, texts.chunks(matcher.config.prompt.fields, reading), top_k, batch_size)
+    print_predictions(matcher, texts.chunks(matcher.config.fields, reading), top_k, batch_size)

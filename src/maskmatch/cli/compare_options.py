@@ -177,11 +177,12 @@ class Settings:
     def variants(self, methods: str | None) -> list[Variant]:
         """The methods to compare, by their names with commas between, or all."""
         from maskmatch.comparison import Variant
-        from maskmatch.methods import METHODS
+        from maskmatch.methods import ANY_TEXT_METHODS
 
         training: dict[str, Any] = {"batch_size": self.batch_size}
         training |= {} if self.epochs is None else {"epochs": self.epochs}
-        names = list(METHODS) if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+        named = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
+        names = ANY_TEXT_METHODS if named is None else named
         return [Variant(name, name, training=training) for name in names]
 
 

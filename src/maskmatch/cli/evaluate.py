@@ -33,7 +33,7 @@ def evaluate(
     if metric is not None:
         find_metric(metric)  # before anything is loaded
     matcher = options.load_predictor(folder, threshold=threshold, device=device)
-    rows = options.load_rows(test, matcher.config.prompt.fields, reading)
+    rows = options.load_rows(test, matcher.config.fields, reading)
     report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)
     if output is not None:
         report.save(output)

@@ -40,7 +40,7 @@ def export(
     matcher = MaskMatcher.from_pretrained(source, device="cpu")
     given = None
     if texts is not None:
-        rows = load_examples(texts, matcher.config.prompt.fields, want_label=False, **reading.options())
+        rows = load_examples(texts, matcher.config.fields, want_label=False, **reading.options())
         options.tell_skipped(rows.skipped, texts)
         given = rows.texts
     parity = write(matcher, target, int8=int8, texts=given, texts_from=texts)

@@ -1,4 +1,4 @@
-"""``maskmatch labels``: look at and edit the labels of a saved classifier."""
+"""``maskmatch labels``: look at and edit the labels of a saved classifier, expand and check label names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskmatch.cli import options
+from maskmatch.cli.expand import expand
+from maskmatch.cli.groups import grouped
+from maskmatch.cli.label_check import check
 from maskmatch.errors import MaskMatchError
 from maskmatch.whole_folder import recover
 
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
 
     from maskmatch.classifier import MaskMatcher
 
-labels_app = typer.Typer(help="Look at and edit the labels of a saved classifier.", no_args_is_help=True)
+labels_app = typer.Typer(help="Look at, edit, expand and check labels.", no_args_is_help=True)
+for command in (expand, check):
+    labels_app.command()(grouped(command))
 
 Folder = Annotated[str, typer.Argument(help="The folder of a saved classifier.")]
 
@@ -105,9 +110,14 @@ def _print(matcher: MaskMatcher, json: bool) -> None:
         options.print_json([label_to_json(label) for label in matcher.labels.labels])
         return
     options.print_table(
-        ("label", "reads", "description", "phrases", "words"),
+        ("label", "reads", "description", "phrases", "words", "examples"),
         [
-            (str(label.id), label.name, label.description, "; ".join(label.phrases), "; ".join(label.words))
+            (
+                str(label.id),
+                label.name,
+                label.description,
+                *("; ".join(parts) for parts in (label.phrases, label.words, label.examples)),
+            )
             for label in matcher.labels.labels
         ],
     )

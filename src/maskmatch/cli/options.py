@@ -50,6 +50,14 @@ class SearchName(str, Enum):
     approximate = "approximate"
 
 
+class MaskJoinName(str, Enum):
+    """How several masks are compared."""
+
+    mean = "mean"
+    concat = "concat"
+    late = "late"
+
+
 READING, TRAINING = "Reading rows", "Training"
 SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
 PredictingFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")]
@@ -64,8 +72,20 @@ MethodName = Annotated[
     str | None,
     typer.Option(help="mask-matching, or a method to compare it with; or the saved classifier's own."),
 ]
-InputPrompt = Annotated[str | None, typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'")]
-LabelPrompt = Annotated[str | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'")]
+InputPrompt = Annotated[
+    list[str] | None,
+    typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'; several are averaged."),
+]
+LabelPrompt = Annotated[
+    list[str] | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'; several are averaged.")
+]
+Masks = Annotated[
+    MaskJoinName | None,
+    typer.Option(help="How several masks are compared: their mean, one behind the other, or each with its best."),
+]
+DebiasName = Annotated[
+    str | None, typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both.")
+]
 ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
 MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
 Device = Annotated[str | None, typer.Option(help="Where to compute, e.g. cpu or cuda:1; a GPU if there is one.")]
@@ -157,16 +177,20 @@ class Classifier:
     model: ModelName = None
     prompt: InputPrompt = None
     label_prompt: LabelPrompt = None
+    masks: Masks = None
+    debias: DebiasName = None
     max_length: MaxLength = None
     multi_label: MultiLabel = None
     threshold: Threshold = None
     device: Device = None
 
     def load(self, labels: LabelsLike | None, **more: Any) -> MaskMatcher:
-        """The classifier; ``more`` are other options of ``from_pretrained``."""
+        """The classifier; ``more`` are other options of ``from_pretrained``, or take the place of its own."""
         from maskmatch.classifier import MaskMatcher
 
-        return MaskMatcher.from_pretrained(labels=labels, **vars(self), **more)
+        prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}
+        masks = None if self.masks is None else self.masks.value
+        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, "masks": masks, **more})
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def predict(
 ) -> None:
     """Classify texts; prints one JSON object a line: label, probability, top_k (or labels, if there may be several)."""
     matcher = options.load_predictor(folder, threshold=threshold, device=device, search=search)
-    print_predictions(matcher, texts.chunks(matcher.config.prompt.fields, reading), top_k, batch_size)
+    print_predictions(matcher, texts.chunks(matcher.config.fields, reading), top_k, batch_size)
 
 
 def print_predictions(matcher: Predictor, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:

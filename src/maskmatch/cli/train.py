@@ -100,7 +100,7 @@ def train(
     check_target(output)  # before the work, not after it
     config = training.config(seed)
     matcher = classifier.load(None if labels is None else load_labels(labels), similarity=similarity)
-    fields = matcher.config.prompt.fields
+    fields = matcher.config.fields
     rows = draw.of(options.load_rows(train, fields, reading), seed)
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)

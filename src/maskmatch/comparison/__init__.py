@@ -2,6 +2,7 @@
 
 from maskmatch.comparison.cells import Cell
 from maskmatch.comparison.comparing import compare
+from maskmatch.comparison.label_changes import LabelChange, LabelContext
 from maskmatch.comparison.regimes import Regime
 from maskmatch.comparison.results import Comparison
 from maskmatch.comparison.splits import Rows, Splits
@@ -12,6 +13,8 @@ from maskmatch.comparison.variants import Variant
 __all__ = [
     "Cell",
     "Comparison",
+    "LabelChange",
+    "LabelContext",
     "PairedDifference",
     "Regime",
     "Rows",

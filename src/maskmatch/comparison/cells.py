@@ -42,6 +42,9 @@ class Figures:
         trained_parameters: How many parameters were trained.
         peak_megabytes: The largest resident memory of the whole process during training; None where it is not known.
         cut: How many measured texts were longer than the model reads, and were shortened.
+        label_seconds: How long it took to read all labels before the first prediction; None in older cells.
+        prediction_megabytes: The largest resident memory of the whole process while labels were read and texts
+            classified; None where it is not known.
     """
 
     rows: int
@@ -57,6 +60,8 @@ class Figures:
     trained_parameters: int
     peak_megabytes: float | None
     cut: int
+    label_seconds: float | None = None
+    prediction_megabytes: float | None = None
 
 
 @dataclass(frozen=True)

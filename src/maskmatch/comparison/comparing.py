@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskmatch.comparison.regimes import Regime, regimes_of
 from maskmatch.comparison.results import Comparison
-from maskmatch.comparison.runner import Grid, answers, run_grid, seeds_of
+from maskmatch.comparison.runner import Grid, answers, hangs_on_seed, run_grids, seeds_of
 from maskmatch.comparison.splits import datasets_of
 from maskmatch.comparison.statistics import RESAMPLES
 from maskmatch.comparison.tuning import Tuning
@@ -72,24 +72,51 @@ def compare(
         use_dev=use_dev,
         measured_rows=test_rows,
     )
-    chosen = _reference(reference, variants)
-    _check_grid(grid)
-    cells = run_grid(grid, folder, say or _silent)
-    comparison = Comparison(
-        cells=cells,
-        reference=chosen,
-        notes=notes_of(grid, cells, tuning),
-        about=_about(grid, tuning),
-        command=command,
-        resamples=resamples,
+    comparison = compare_grids(
+        [grid], folder, reference=reference, tuning=tuning, resamples=resamples, say=say, command=command
     )
     if folder is not None:
         comparison.save(folder)
     return comparison
 
 
+def compare_grids(
+    grids: Sequence[Grid],
+    folder: str | Path | None = None,
+    *,
+    reference: str | None = None,
+    tuning: Tuning | None = None,
+    resamples: int = RESAMPLES,
+    say: Callable[[str], Any] | None = None,
+    command: str | None = None,
+) -> Comparison:
+    """Run all cells of grids as one comparison; nothing is written but the cells.
+
+    Args:
+        grids: What to run. A cell that several of them name is run once.
+        folder: Where cells are kept.
+        reference: The method to test the others against.
+        tuning: How the variants were tuned.
+        resamples: How often the test items are drawn for the paired tests.
+        say: What to do with a line about each cell.
+        command: The command to name in the results.
+    """
+    chosen = _reference(reference, [variant for grid in grids for variant in grid.variants])
+    for grid in grids:
+        _check_grid(grid)
+    cells = run_grids(grids, folder, say or _silent)
+    return Comparison(
+        cells=cells,
+        reference=chosen,
+        notes=notes_of(grids, cells, tuning),
+        about=_about(grids, tuning),
+        command=command,
+        resamples=resamples,
+    )
+
+
 def _reference(name: str | None, variants: Sequence[Variant]) -> str:
-    names = [variant.name for variant in variants]
+    names = list(dict.fromkeys(variant.name for variant in variants))
     if name is None:
         return REFERENCE if REFERENCE in names else names[0]
     if name not in names:
@@ -106,28 +133,37 @@ def _check_grid(grid: Grid) -> None:
         )
 
 
-def notes_of(grid: Grid, cells: Sequence[Cell], tuning: Tuning | None) -> list[str]:
+def notes_of(grids: Sequence[Grid], cells: Sequence[Cell], tuning: Tuning | None) -> list[str]:
     """What a reader should know."""
     notes = []
-    left_out = [variant.name for variant in grid.variants if not variant.row.reads_labels]
-    if left_out and any(not regime.trains for regime in grid.regimes):
+    pairs = [(variant, regime) for grid in grids for variant in grid.variants for regime in grid.regimes]
+    left_out = list(dict.fromkeys(variant.name for variant, regime in pairs if not answers(variant, regime)))
+    if left_out:
         verb = "learns" if len(left_out) == 1 else "learn"
         notes.append(f"{' and '.join(left_out)} {verb} a vector a label and cannot answer zero-shot: left out there.")
-    if len(grid.seeds) > 1 and any(not regime.trains for regime in grid.regimes):
-        notes.append("Zero-shot nothing is drawn and nothing trained, so it was run once.")
-    if len(grid.seeds) < 3:
-        few = "A single seed tells" if len(grid.seeds) == 1 else "Two seeds tell"
+    seeds = len({seed for grid in grids for seed in grid.seeds})
+    drawn = list(dict.fromkeys(v.name for v, regime in pairs if not regime.trains and hangs_on_seed(v, regime)))
+    if seeds > 1 and any(not hangs_on_seed(variant, regime) for variant, regime in pairs):
+        but = f" but for {', '.join(drawn)}, whose labels each seed draws anew" if drawn else ""
+        notes.append(f"Zero-shot nothing is drawn and nothing trained, so it was run once{but}.")
+    if seeds < 3:
+        few = "A single seed tells" if seeds == 1 else "Two seeds tell"
         notes.append(f"{few} little about the spread; take at least 3 to report figures.")
-    if grid.measured_rows is not None:
-        smaller = [data for data in grid.datasets if len(data.measured(grid.split)) > grid.measured_rows]
-        if smaller:
-            named = ", ".join(f"{data.name} ({len(data.measured(grid.split)):,})" for data in smaller)
-            notes.append(f"Measured on a fixed draw of {grid.measured_rows:,} {grid.split} rows of {named}.")
+    notes += dict.fromkeys(note for grid in grids for note in _rows_note(grid))
     if tuning is None:
         notes.append("No method was tuned: all trained alike, by defaults that were chosen for mask-matching.")
-    elif str(tuning.model) != str(grid.model):
+    elif any(str(tuning.model) != str(grid.model) for grid in grids):
         notes.append(f"The settings were tuned on the encoder {tuning.model or 'default'}, another than here.")
     return [*notes, *([] if tuning is None else tuning.notes), *_common_notes(cells)]
+
+
+def _rows_note(grid: Grid) -> list[str]:
+    """On how many rows was measured, where that is not all."""
+    if grid.measured_rows is None:
+        return []
+    smaller = [data for data in grid.datasets if len(data.measured(grid.split)) > grid.measured_rows]
+    named = ", ".join(f"{data.name} ({len(data.measured(grid.split)):,})" for data in smaller)
+    return [f"Measured on a fixed draw of {grid.measured_rows:,} {grid.split} rows of {named}."] if smaller else []
 
 
 def _common_notes(cells: Sequence[Cell]) -> list[str]:
@@ -145,9 +181,11 @@ def _common_notes(cells: Sequence[Cell]) -> list[str]:
     return told
 
 
-def _about(grid: Grid, tuning: Tuning | None) -> dict[str, Any]:
+def _about(grids: Sequence[Grid], tuning: Tuning | None) -> dict[str, Any]:
+    datasets = {data.name: (data, grid) for grid in grids for data in grid.datasets}
+    methods = {variant.name: variant.to_json() for grid in grids for variant in grid.variants}
     return {
-        "model": None if grid.model is None else str(grid.model),
+        "model": None if grids[0].model is None else str(grids[0].model),
         "datasets": [
             {
                 "name": data.name,
@@ -158,12 +196,12 @@ def _about(grid: Grid, tuning: Tuning | None) -> dict[str, Any]:
                 "test": len(data.test),
                 "measured": min(len(data.test), grid.measured_rows or len(data.test)),
             }
-            for data in grid.datasets
+            for data, grid in datasets.values()
         ],
-        "methods": [variant.to_json() for variant in grid.variants],
-        "regimes": [regime.name for regime in grid.regimes],
-        "seeds": list(grid.seeds),
-        "best_weights_by_dev": grid.use_dev,
+        "methods": list(methods.values()),
+        "regimes": list(dict.fromkeys(regime.name for grid in grids for regime in grid.regimes)),
+        "seeds": list(dict.fromkeys(seed for grid in grids for seed in grid.seeds)),
+        "best_weights_by_dev": any(grid.use_dev for grid in grids),
         "tuning": None if tuning is None else tuning.to_json(),
     }
 

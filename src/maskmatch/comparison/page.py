@@ -12,8 +12,6 @@ from maskmatch.evaluation.display import counted, shorten
 from maskmatch.evaluation.html import whole_page
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from maskmatch.comparison.results import Comparison
     from maskmatch.comparison.text import Table
 
@@ -50,15 +48,22 @@ code { font-size: .85rem; }
 
 def comparison_page(comparison: Comparison) -> str:
     """The whole page."""
+    heading = [
+        "<header><h1>Comparison of methods</h1>",
+        f'<div class="quiet">{escape(headline(comparison))}</div>',
+        "</header>",
+    ]
+    return whole_page("Comparison of methods", [*heading, *comparison_sections(comparison)], STYLE)
+
+
+def comparison_sections(comparison: Comparison) -> list[str]:
+    """What a page tells of a comparison, behind its heading."""
     rows = comparison.table
     methods = [str(method["name"]) for method in comparison.about.get("methods", [])]
     colours = colours_of([*methods, *(row.method for row in rows)])
     datasets = list(dict.fromkeys(row.dataset for row in rows))
-    body = [
-        "<header><h1>Comparison of methods</h1>",
-        f'<div class="quiet">{escape(_headline(comparison, datasets))}</div>',
+    return [
         _keys(colours, comparison.reference),
-        "</header>",
         _notes(comparison),
         *(_dataset(comparison, dataset, colours) for dataset in datasets),
         _results(comparison),
@@ -69,10 +74,11 @@ def comparison_page(comparison: Comparison) -> str:
         "Peak memory is the largest resident memory of the whole process during training, with all that it holds "
         "anyway; it is empty where the system does not tell.</footer>",
     ]
-    return whole_page("Comparison of methods", body, STYLE)
 
 
-def _headline(comparison: Comparison, datasets: Sequence[str]) -> str:
+def headline(comparison: Comparison) -> str:
+    """How much was run, and with which encoder."""
+    datasets = {cell.dataset for cell in comparison.cells}
     seeds = len({cell.seed for cell in comparison.cells})
     regimes = len({cell.regime for cell in comparison.cells})
     parts = (counted(len(datasets), "dataset"), counted(regimes, "regime"), counted(seeds, "seed"))

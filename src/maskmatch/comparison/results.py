@@ -12,7 +12,7 @@ import numpy as np
 
 from maskmatch.comparison.cells import make_folder, write_whole
 from maskmatch.comparison.provenance import machine, versions
-from maskmatch.comparison.statistics import PairedDifference, Spread, paired_bootstrap, spread
+from maskmatch.comparison.statistics import PairedDifference, Spread, paired_bootstrap, pooled_bootstrap, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +28,8 @@ FIGURES = (
     "texts_per_second",
     "trained_parameters",
     "peak_megabytes",
+    "label_seconds",
+    "prediction_megabytes",
 )
 """What the table tells as a mean over seeds."""
 
@@ -129,6 +131,36 @@ class Comparison:
             result = paired_bootstrap(_right(own), _right(cells), resamples=self.resamples)
             found.append(Significance(dataset, regime, self.reference, method, result))
         return found
+
+    def difference(
+        self, first: str, second: str, regime: str, datasets: Sequence[str] | None = None
+    ) -> PairedDifference | None:
+        """How much more often one method is right than another in a regime, as a mean over datasets.
+
+        Args:
+            first: The one method.
+            second: The other one.
+            regime: The regime, by its name.
+            datasets: The datasets; None: all. Those on which one of the two has no answers are left out; None if none
+                is left.
+        """
+        groups = self.groups()
+        wanted = dict.fromkeys(dataset for dataset, _, _ in groups) if datasets is None else datasets
+        pairs = [
+            (_right(groups[dataset, regime, first]), _right(groups[dataset, regime, second]))
+            for dataset in wanted
+            if (dataset, regime, first) in groups and (dataset, regime, second) in groups
+        ]
+        return pooled_bootstrap(pairs, resamples=self.resamples) if pairs else None
+
+    def accuracy(self, method: str, regime: str, datasets: Sequence[str] | None = None) -> float | None:
+        """The accuracy of a method in a regime, as a mean over seeds and then over datasets; None if it has none."""
+        found = [
+            float(np.mean([cell.figures.accuracy for cell in cells]))
+            for (dataset, own, name), cells in self.groups().items()
+            if (own, name) == (regime, method) and (datasets is None or dataset in datasets)
+        ]
+        return float(np.mean(found)) if found else None
 
     def __str__(self) -> str:
         from maskmatch.comparison.text import comparison_text

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import time
+from collections import deque
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from maskmatch.checkpoints import digest
 from maskmatch.classifier import MaskMatcher
 from maskmatch.comparison.cells import Answers, Cell, CellStore, Figures
-from maskmatch.comparison.measuring import TrainingWatch
+from maskmatch.comparison.label_changes import LabelContext
+from maskmatch.comparison.measuring import TrainingWatch, peak_megabytes, reset_peak_memory
 from maskmatch.comparison.provenance import versions
 from maskmatch.data import Examples
 from maskmatch.encoder import find_model
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from maskmatch.comparison.regimes import Regime
     from maskmatch.comparison.splits import Rows, Splits
     from maskmatch.comparison.variants import Variant
+    from maskmatch.labels import LabelSet
 
 Split = Literal["test", "dev"]
 
@@ -53,6 +57,14 @@ class Plan:
         return f"{self.data.name}, {self.variant.name}, {self.regime.name}, seed {self.seed}"
 
     @cached_property
+    def labels(self) -> LabelSet:
+        """The labels to choose from, as the variant reads them."""
+        change, data = self.variant.labels, self.data
+        if change is None:
+            return data.labels
+        return change(LabelContext(data.labels, data.name, data.task, self.train, data.train, self.seed, self.model))
+
+    @cached_property
     def settings(self) -> dict[str, Any]:
         """All that decides on the result, as plain JSON."""
         config = self.variant.config(len(self.train), self.seed)
@@ -61,7 +73,7 @@ class Plan:
             "maskmatch": versions().get("maskmatch"),
             "dataset": self.data.name,
             "task": self.data.task,
-            "labels": digest(repr([self.data.labels.label(id_) for id_ in self.data.labels]).encode()),
+            "labels": digest(repr([self.labels.label(id_) for id_ in self.labels]).encode()),
             "variant": self.variant.to_json(),
             "model": {"name": None if self.model is None else str(self.model), "digest": self.weights},
             "regime": self.regime,
@@ -113,7 +125,7 @@ class Grid:
                 for regime in self.regimes:
                     train = data.train.select(regime.rows(data.train.labels, seed))
                     for variant in self.variants:
-                        if not answers(variant, regime) or (number and not regime.trains):  # zero-shot once
+                        if not answers(variant, regime) or (number and not hangs_on_seed(variant, regime)):
                             continue
                         model = variant.matcher.get("model", self.model)
                         name = None if model is None else str(model)
@@ -137,6 +149,11 @@ def answers(variant: Variant, regime: Regime) -> bool:
     return regime.trains or variant.row.reads_labels
 
 
+def hangs_on_seed(variant: Variant, regime: Regime) -> bool:
+    """Whether another seed could give another result; where nothing is drawn or trained, once is enough."""
+    return regime.trains or (variant.labels is not None and variant.labels.drawn)
+
+
 def seeds_of(seeds: int | Sequence[int]) -> list[int]:
     """The seeds, or the first so many."""
     found = list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
@@ -145,23 +162,36 @@ def seeds_of(seeds: int | Sequence[int]) -> list[int]:
     return found
 
 
-def run_grid(grid: Grid, folder: str | Path | None, say: Callable[[str], Any]) -> list[Cell]:
+def plans_of(grids: Sequence[Grid]) -> list[Plan]:
+    """The cells of all grids, those of a seed before those of the next; a cell that two of them name is run once."""
+    found: dict[str, Plan] = {}
+    for plan in (plan for grid in grids for plan in grid.plans()):
+        twin = found.setdefault(plan.name, plan)
+        if twin is not plan and twin.digest != plan.digest:
+            raise MaskMatchError(f"Two cells are called {plan.name!r} but differ; give their variants other names.")
+    order = {seed: place for place, seed in enumerate(dict.fromkeys(seed for grid in grids for seed in grid.seeds))}
+    return sorted(found.values(), key=lambda plan: order[plan.seed])
+
+
+def run_grids(grids: Sequence[Grid], folder: str | Path | None, say: Callable[[str], Any]) -> list[Cell]:
     """Run what is not finished yet; what is comes from the folder."""
     store = CellStore(folder)
-    cells = []
-    plans = list(grid.plans())
-    for number, plan in enumerate(plans, 1):
+    cells: list[Cell] = []
+    plans = deque(plans_of(grids))
+    count = len(plans)
+    while plans:
+        plan = plans.popleft()  # its labels may be many, and go with it
         cell = store.find(plan.name, plan.digest)
         verb = "kept" if cell is not None else "ran"
         if cell is None:
             cell = run_plan(plan)
             store.keep(plan.name, cell)
         figures = cell.figures
+        cells.append(cell)
         say(
-            f"{number}/{len(plans)} {verb} {plan.name}: {figures.metric} {figures.score:.3f}, "
+            f"{len(cells)}/{count} {verb} {plan.name}: {figures.metric} {figures.score:.3f}, "
             f"{figures.training_seconds:.0f} s of training"
         )
-        cells.append(cell)
     return cells
 
 
@@ -170,6 +200,10 @@ def run_plan(plan: Plan) -> Cell:
     try:
         matcher, watch = _trained(plan)
         texts, labels = list(plan.measured.texts), list(plan.measured.labels)
+        watching = reset_peak_memory()
+        started = time.perf_counter()
+        matcher.prediction()  # reads the labels
+        label_seconds = time.perf_counter() - started
         report = matcher.evaluate(texts, labels, data=f"{plan.data.name}")
         truth = row_labels(Examples(texts, labels), matcher.labels, plan.data.multi_label)
     except MaskMatchError as error:
@@ -186,17 +220,24 @@ def run_plan(plan: Plan) -> Cell:
         training_texts=len(plan.train),
         steps=0 if summary is None else summary.steps,
         training_seconds=0.0 if summary is None else summary.seconds,
-        texts_per_second=report.texts_per_second,
+        texts_per_second=_with_labels(report.rows, report.texts_per_second, label_seconds),
         trained_parameters=watch.parameters,
         peak_megabytes=watch.peak_megabytes,
         cut=report.cut,
+        label_seconds=label_seconds,
+        prediction_megabytes=peak_megabytes() if watching else None,
     )
-    known = list(matcher.labels or ())
+    known = list(plan.data.labels)  # labels that were added are kept where they were predicted
     given = Answers.of(plan.measured.numbers, known, truth, matcher.predicted_ or [])
     names = (plan.data.name, plan.variant.name, plan.regime.name)
     del matcher
     gc.collect()  # a trainer holds its model in a circle; the next cell's memory should not count it
     return Cell(*names, plan.seed, plan.digest, plan.settings, figures, given, tuple(report.notes), versions())
+
+
+def _with_labels(rows: int, texts_per_second: float | None, label_seconds: float) -> float | None:
+    """The speed of prediction, the time of reading the labels included."""
+    return None if not texts_per_second else rows / (rows / texts_per_second + label_seconds)
 
 
 def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:
@@ -206,7 +247,7 @@ def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:
     options = {name: value for name, value in plan.variant.matcher.items() if name != "model"}
     matcher = MaskMatcher.from_pretrained(
         plan.model,
-        labels=plan.data.labels,
+        labels=plan.labels,
         task=plan.data.task,
         method=plan.variant.row,
         multi_label=plan.data.multi_label,

@@ -162,6 +162,29 @@ class Splits:
             return self.label_set
         return LabelSet.of(labels_in(plain_labels(self.train.labels, self.multi_label), self.multi_label))
 
+    def with_labels(self, count: int, name: str | None = None) -> Splits:
+        """The rows of some of the labels alone, always the same ones: a dataset with fewer labels.
+
+        Args:
+            count: How many labels.
+            name: What to call it; None: its name and the number.
+        """
+        if not 2 <= count <= len(self.labels) or self.multi_label:
+            raise MaskMatchError(
+                f"The dataset {self.name!r} cannot be cut to {count} labels; it has {len(self.labels)}, and takes at "
+                "least 2 and one a text."
+            )
+        known = list(self.labels)
+        kept = set(random.Random(MEASURED_ROWS_SEED).sample(range(len(known)), count))
+        labels = self.labels.removed([id_ for place, id_ in enumerate(known) if place not in kept])
+        rows = [
+            None if part is None else part.select([row for row, label in enumerate(part.labels) if label in labels])
+            for part in (self.train, self.test, self.dev)
+        ]
+        assert rows[0] is not None
+        assert rows[1] is not None
+        return Splits(name or f"{self.name}@{count}", self.task, rows[0], rows[1], rows[2], labels)
+
     def measured(self, split: str) -> Rows:
         """The rows of the split that a cell is measured on."""
         if split == "test":

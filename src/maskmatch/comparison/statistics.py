@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -76,47 +76,102 @@ def paired_bootstrap(
         seed: Same seed, same result.
         resamples: How often the items are drawn.
     """
+    return pooled_bootstrap([(first, second)], seed=seed, resamples=resamples)
+
+
+def pooled_bootstrap(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]], *, seed: int = 0, resamples: int = RESAMPLES
+) -> PairedDifference:
+    """Compare two methods on several datasets at once: the mean over datasets of what each shows.
+
+    Every dataset counts alike, however many items it has, and its items are resampled by themselves. Datasets are not
+    resampled: it tells whether other test items of these datasets would show the same.
+
+    Args:
+        pairs: For each dataset, whether each item was right by the first method and by the second, (seeds, items).
+        seed: Same seed, same result.
+        resamples: How often the items are drawn.
+    """
+    if not pairs:
+        raise MaskMatchError("There is nothing to compare; give the answers of two methods on one dataset at least.")
+    if resamples < 100:
+        raise MaskMatchError(f"The number of resamples is {resamples}; it has to be at least 100.")
+    tallies = [_tally(first, second) for first, second in pairs]
+    turned = _wants_exchange(tallies)
+    tallies = [_mirrored(tally) for tally in tallies] if turned else tallies
+    observed = sum(float(values @ counts) / counts.sum() for values, counts in tallies) / len(tallies)
+    draws = np.random.default_rng(seed)
+    means = np.zeros(resamples)
+    for values, counts in tallies:
+        items = int(counts.sum())
+        # Items with the same difference are alike, so drawing items is drawing how many there are of each value.
+        drawn = draws.multinomial(items, counts / items, size=resamples)  # (resamples, values)
+        means += drawn @ values / items / len(tallies)
+    extreme = int(np.sum(np.abs(means - observed) >= abs(observed) - _SAME))
+    if all(_same(tally, _mirrored(tally)) for tally in tallies):
+        # The two are each other's mirror image, so neither comes first: every draw is as likely as its mirror image.
+        means = np.concatenate([means, -means])
+    low, high = (float(end) for end in np.quantile(means, (0.025, 0.975)))
+    p = (extreme + 1) / (resamples + 1)
+    items = sum(int(counts.sum()) for _, counts in tallies)
+    if turned:
+        return PairedDifference(-observed, -high, -low, p, items)
+    return PairedDifference(observed, low, high, p, items)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """p-values of several tests, raised so that a small one among them is as rare by chance as it says (Holm 1979).
+
+    Example:
+        >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+        [0.03, 0.06, 0.06]
+    """
+    order = sorted(range(len(ps)), key=lambda place: ps[place])
+    raised, largest = [0.0] * len(ps), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[place]))
+        raised[place] = largest
+    return raised
+
+
+_Tally = tuple["NDArray[np.float64]", "NDArray[np.int64]"]
+"""The different values of the items' differences, ascending, and how often each occurs."""
+
+
+def _tally(first: ArrayLike, second: ArrayLike) -> _Tally:
     right = [_right(values, name) for values, name in ((first, "first"), (second, "second"))]
     if right[0].shape[1] != right[1].shape[1]:
         raise MaskMatchError(
             f"The first method was measured on {right[0].shape[1]} items and the second on {right[1].shape[1]}; a "
             "paired test needs the same."
         )
-    if resamples < 100:
-        raise MaskMatchError(f"The number of resamples is {resamples}; it has to be at least 100.")
-    items = right[0].shape[1]
-    values, counts, turned = _tally(right[0], right[1])
-    observed = float(values @ counts) / items
-    # Items with the same difference are alike, so drawing items is drawing how many there are of each value.
-    drawn = np.random.default_rng(seed).multinomial(items, counts / items, size=resamples)  # (resamples, values)
-    means = drawn @ values / items
-    extreme = int(np.sum(np.abs(means - observed) >= abs(observed) - _SAME))
-    if np.array_equal(values, -values[::-1]) and np.array_equal(counts, counts[::-1]):
-        # The two are each other's mirror image, so neither comes first: every draw is as likely as its mirror image.
-        means = np.concatenate([means, -means])
-    low, high = (float(end) for end in np.quantile(means, (0.025, 0.975)))
-    p = (extreme + 1) / (resamples + 1)
-    if turned:
-        return PairedDifference(-observed, -high, -low, p, items)
-    return PairedDifference(observed, low, high, p, items)
-
-
-def _tally(first: NDArray[Any], second: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64], bool]:
-    """The different values of the items' differences, how often each occurs, and whether the two were exchanged.
-
-    They are exchanged where needed for the better method to come first, so that comparing a with b draws the same
-    as comparing b with a.
-    """
     # Counted in whole numbers, so that equal differences are found equal.
-    whole = first.sum(axis=0) * len(second) - second.sum(axis=0) * len(first)  # (items,)
-    scale = len(first) * len(second)
+    whole = right[0].sum(axis=0) * len(right[1]) - right[1].sum(axis=0) * len(right[0])  # (items,)
     values, counts = np.unique(whole, return_counts=True)
-    mirrored = list(zip((-values)[::-1].tolist(), counts[::-1].tolist(), strict=True))
-    total = int(values @ counts)
-    turned = total < 0 or (total == 0 and mirrored < list(zip(values.tolist(), counts.tolist(), strict=True)))
-    if turned:
-        values, counts = -values[::-1], counts[::-1]
-    return values / scale, counts, turned
+    return values / (len(right[0]) * len(right[1])), counts
+
+
+def _mirrored(tally: _Tally) -> _Tally:
+    return -tally[0][::-1], tally[1][::-1]
+
+
+def _same(one: _Tally, other: _Tally) -> bool:
+    return bool(np.array_equal(one[0], other[0]) and np.array_equal(one[1], other[1]))
+
+
+def _wants_exchange(tallies: Sequence[_Tally]) -> bool:
+    """Whether to exchange the two methods for the better one to come first.
+
+    So comparing a with b draws the same as comparing b with a.
+    """
+    total = sum(float(values @ counts) / counts.sum() for values, counts in tallies)
+    if abs(total) > _SAME:
+        return bool(total < 0)
+    listed, mirrored = (
+        [list(zip(values.tolist(), counts.tolist(), strict=True)) for values, counts in each]
+        for each in (tallies, [_mirrored(tally) for tally in tallies])
+    )
+    return mirrored < listed
 
 
 def _right(values: ArrayLike, name: str) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskmatch.comparison.cells import make_folder, write_whole
 from maskmatch.comparison.regimes import regimes_of
-from maskmatch.comparison.runner import Grid, run_grid, seeds_of
+from maskmatch.comparison.runner import Grid, run_grids, seeds_of
 from maskmatch.comparison.splits import datasets_of
 from maskmatch.comparison.variants import Variant, variants_of
 from maskmatch.errors import MaskMatchError
@@ -165,7 +165,7 @@ def tune(
         split="dev",
         measured_rows=dev_rows,
     )
-    cells = run_grid(grid, folder, say or (lambda _: None))
+    cells = run_grids([grid], folder, say or (lambda _: None))
     tried = {
         variant.name: [(setting, _mean_score(cells, _cell_name(variant, setting))) for setting in settings]
         for variant in variants

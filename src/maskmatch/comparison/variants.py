@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.config import TrainingConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
-from maskmatch.settings import as_json
+from maskmatch.settings import added_setting, as_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "max_length")
+    from maskmatch.comparison.label_changes import LabelChange
+
+MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "masks", "max_length", "debias")
 OWN_BUSINESS = ("seed", "checkpoints", "resume")
 """Settings of training that the comparison itself decides on."""
 
@@ -26,9 +28,10 @@ class Variant:
         name: What tables call it.
         method: The method, by name or as a Method of your own.
         matcher: Arguments of ``MaskMatcher.from_pretrained`` that it differs by: ``model``, ``prompt``,
-            ``label_prompt``, ``similarity``, ``max_length``.
+            ``label_prompt``, ``similarity``, ``masks``, ``max_length``, ``debias``.
         training: Fields of ``TrainingConfig`` that it differs by.
         epoch_factor: How many times the usual number of epochs it trains.
+        labels: What it makes of a dataset's labels; None: it reads them as they are.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Variant:
     matcher: Mapping[str, Any] = field(default_factory=dict)
     training: Mapping[str, Any] = field(default_factory=dict)
     epoch_factor: float = 1.0
+    labels: LabelChange | None = added_setting(None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", find_method(self.method))
@@ -74,12 +78,14 @@ class Variant:
 
     def to_json(self) -> dict[str, Any]:
         """All that it is but for its encoder, as plain JSON."""
+        changed = {} if self.labels is None else {"labels": self.labels.name}
         return {
             "name": self.name,
             "method": as_json(self.row),
             "matcher": as_json({name: value for name, value in self.matcher.items() if name != "model"}),
             "training": as_json(self.training),
             "epoch_factor": self.epoch_factor,
+            **changed,
         }
 
 

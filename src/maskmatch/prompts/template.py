@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +18,9 @@ FIELDS = ("text", "text_b", "head", "tail", "entity", "label")
 RESERVED = ("mask", "sep")
 """Names in braces that stand for a special token, not for a field."""
 
+SEVERAL_MASKS = re.compile(r"mask\*([1-9][0-9]?)")
+"""Up to 99 masks in a row."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -31,9 +35,9 @@ class Part:
 class Prompt:
     """A template such as ``"{text} It is about {mask}."``.
 
-    Names in braces are fields, ``{mask}`` is where the encoder's state is read, ``{sep}`` is the encoder's
-    separator token; ``{{`` and ``}}`` are literal braces. A template that cannot work is refused when it is
-    made.
+    Names in braces are fields, ``{mask}`` is where the encoder's state is read (``{mask*4}``: four masks in a row),
+    ``{sep}`` is the encoder's separator token; ``{{`` and ``}}`` are literal braces. A template that cannot work is
+    refused when it is made.
 
     Args:
         template: The template.
@@ -114,11 +118,15 @@ def _parse(template: str) -> tuple[Part, ...]:
             parts.append(Part("words", words))
         if name is None:
             continue
+        several = SEVERAL_MASKS.fullmatch(name)
+        if several and not (spec or conversion):
+            parts += [Part("mask")] * int(several[1])
+            continue
         if not name.isidentifier() or spec or conversion:
             shown = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             raise MaskMatchError(
                 f"The prompt {template!r} holds {{{shown}}}; between braces stands only a plain field name, "
-                "such as {text}, or {mask}."
+                "such as {text}, or {mask}, or {mask*4} for four masks."
             )
         if name == "mask":
             parts.append(Part("mask"))

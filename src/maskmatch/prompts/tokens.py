@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from maskmatch.prompts.template import Part, Prompt
 
 SHORTEST_MAX_LENGTH = 8
+LABEL = "label"
+"""The field of a label's own text."""
+
 LONG_TEXT = 10_000
 """Up to so many characters a text is tokenised whole: looking closer would take longer."""
 
@@ -37,9 +40,24 @@ class TokenizedPrompts:
     input_ids: list[NDArray[np.int32]]
     mask_positions: NDArray[np.int64]  # (n, masks)
     cut: NDArray[np.bool_]  # (n,): whether a field text had to be shortened to fit
+    others: tuple[TokenizedPrompts, ...] = ()
+    """The same texts in further prompts of a pool."""
+    label_prompts: TokenizedPrompts | None = None
+    """Where labels are read with each text: the prompts of all F label texts with the first text, with the second, …"""
 
     def __len__(self) -> int:
         return len(self.input_ids)
+
+    @property
+    def readings(self) -> tuple[TokenizedPrompts, ...]:
+        """The texts in each prompt of the pool by itself."""
+        return (replace(self, others=()), *self.others) if self.others else (self,)
+
+    @property
+    def flat(self) -> TokenizedPrompts:
+        """All readings one behind the other: all texts in the first prompt, then all in the second, and so on."""
+        first, *rest = self.readings
+        return first.followed_by(*rest) if rest else first
 
     def followed_by(self, *others: TokenizedPrompts) -> TokenizedPrompts:
         """These prompts and others behind them; where the numbers of masks differ, -1 fills the places."""
@@ -58,7 +76,17 @@ class TokenizedPrompts:
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
         """Some of the prompts."""
         rows = np.asarray(rows, dtype=np.int64)
-        return TokenizedPrompts([self.input_ids[row] for row in rows], self.mask_positions[rows], self.cut[rows])
+        ids, others = [self.input_ids[row] for row in rows], tuple(each.select(rows) for each in self.others)
+        labels = self.label_prompts
+        if labels is not None:
+            each_text = len(labels) // max(1, len(self))  # F
+            labels = labels.select((rows[:, None] * each_text + np.arange(each_text)).ravel())
+        return TokenizedPrompts(ids, self.mask_positions[rows], self.cut[rows], others, labels)
+
+    def with_labels(self, label_prompts: TokenizedPrompts) -> TokenizedPrompts:
+        """These prompts of texts and those of all labels with each text; a text is cut if it is in any of them."""
+        cut = label_prompts.cut.reshape(len(self), -1).any(axis=1) if len(self) else self.cut
+        return replace(self, cut=self.cut | cut, label_prompts=label_prompts)
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -143,6 +171,12 @@ class PromptTokenizer:
         input_ids = [flat[start:end] for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False)]
         return TokenizedPrompts(input_ids, np.ascontiguousarray(starts[masks].T), cut)
 
+    def pooled(self, prompts: Sequence[Prompt], rows: Sequence[FieldTexts]) -> TokenizedPrompts:
+        """Tokenise each prompt of a pool for each row; a text counts as cut where it is in any of them."""
+        first, *others = [self(prompt, rows) for prompt in prompts]
+        cut = np.any([first.cut, *(each.cut for each in others)], axis=0)
+        return replace(first, cut=cut, others=tuple(others)) if others else first
+
     def words(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of bare words as they would stand inside a sentence, without special tokens."""
         return [ids or [self.vocabulary.unknown_id or 0] for ids in self._encode([f" {text}" for text in texts])]
@@ -218,11 +252,12 @@ class PromptTokenizer:
         """The token ids of each segment, with field texts shortened so that all fits."""
         pieces: list[list[_Token]] = []
         fields = 0
+        whole = () if prompt.fields == (LABEL,) else (LABEL,)  # a label beside a text is never cut
         for segment in segments:
             if isinstance(segment, _Fixed):
                 pieces.append([_Token(id_) for id_ in segment.ids])
             else:
-                pieces.append(self._trace(segment, row, fields))
+                pieces.append(self._trace(segment, row, fields, whole))
                 fields += sum(part.kind == "field" for part in segment.parts)
         by_field: list[list[_Token]] = [[] for _ in range(fields)]
         for token in (token for piece in pieces for token in piece):
@@ -230,8 +265,9 @@ class PromptTokenizer:
                 by_field[token.field].append(token)
         own = sum(len(piece) for piece in pieces) - sum(len(tokens) for tokens in by_field)
         if own >= self.max_length:
+            alone = "with its label" if LABEL in whole and LABEL in row else "alone"
             raise MaskMatchError(
-                f"The prompt {prompt.template!r} alone takes {own} tokens of the {self.max_length} allowed, "
+                f"The prompt {prompt.template!r} {alone} takes {own} tokens of the {self.max_length} allowed, "
                 "which leaves no room for a text; shorten the prompt or raise max_length."
             )
         shares = share_room([len(tokens) for tokens in by_field], self.max_length - own)
@@ -242,14 +278,15 @@ class PromptTokenizer:
         }
         return tuple([token.id for token in piece if id(token) not in gone] for piece in pieces)
 
-    def _trace(self, segment: _Filled, row: FieldTexts, first_field: int) -> list[_Token]:
-        """The tokens of a segment, each with the field it comes from."""
+    def _trace(self, segment: _Filled, row: FieldTexts, first_field: int, whole: tuple[str, ...]) -> list[_Token]:
+        """The tokens of a segment, each with the field it comes from; fields that stay whole count as the prompt's."""
         owner: list[int | None] = []  # per character of the text, the field it belongs to
         spared: list[bool] = []
         number = first_field
         for part in segment.parts:
             value = row[part.text] if part.kind == "field" else FieldText(part.text)
-            owner += [number if part.kind == "field" else None] * len(value.text)
+            is_cut = part.kind == "field" and part.text not in whole
+            owner += [number if is_cut else None] * len(value.text)
             in_value = [False] * len(value.text)
             for start, end in value.spared:
                 in_value[start:end] = [True] * (end - start)

@@ -1,0 +1,52 @@
+"""The figures of docs/studies.md, from the results files of the studies that were run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.common import RESULTS
+from benchmarks.markdown import origin, table
+from maskmatch.studies import STUDIES
+
+if TYPE_CHECKING:
+    from maskmatch.studies import Study
+
+NOT_RUN = "Not run yet: there are no results to tell."
+
+
+def figures() -> str:
+    """A section for each study: its question, its command, and what was found, if it was run."""
+    return "\n\n".join(section(study) for study in STUDIES.values())
+
+
+def section(study: Study) -> str:
+    """What a study asks, how it is run, and what it found."""
+    path = RESULTS / "studies" / study.name / "results.json"
+    blocks = [
+        f"### {study.name}",
+        f"**{study.question}**",
+        f"`maskmatch study {study.name} --data FOLDER -o OUT`: {study.cells} cells on {', '.join(study.datasets)}; "
+        f"about {study.minutes} minutes on two cores, estimated from the number of training steps. What was left out: "
+        + " ".join(study.cut),
+    ]
+    if not path.is_file():
+        return "\n\n".join([*blocks, NOT_RUN])
+    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return "\n\n".join([*blocks, *_found(results)])
+
+
+def _found(results: dict[str, Any]) -> list[str]:
+    """The conclusion, a table of accuracies, and where they come from."""
+    said = "\n".join(f"- {sentence}" for sentence in results["conclusion"])
+    rows = [
+        (row["dataset"], row["regime"], row["method"], len(row["seeds"]), f"{row['rows']:,}", _spread(row["accuracy"]))
+        for row in results["table"]
+    ]
+    header = ("dataset", "regime", "variant", "seeds", "texts", "accuracy")
+    details = f"<details><summary>All accuracies</summary>\n\n{table(header, rows)}\n\n</details>"
+    return [said, details, *([" ".join(results["notes"])] if results["notes"] else []), origin(results)]
+
+
+def _spread(figure: dict[str, float | None]) -> str:
+    return f"{figure['mean']:.4f}" if figure["sd"] is None else f"{figure['mean']:.4f} ± {figure['sd']:.4f}"

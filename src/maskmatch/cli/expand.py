@@ -1,0 +1,103 @@
+"""``maskmatch labels expand``: further phrases and examples for labels, into a file to look at and edit."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maskmatch.cli import options
+
+if TYPE_CHECKING:
+    from maskmatch.classifier import MaskMatcher
+
+LabelsArgument = Annotated[
+    str, typer.Argument(metavar="LABELS", help="A file of labels, names with commas, or the folder of a classifier.")
+]
+UnlabelledFile = Annotated[str | None, typer.Option("--texts", metavar="FILE", help="Texts; labels are not looked at.")]
+
+
+class SourceChoice(str, Enum):
+    """Where phrases and examples come from."""
+
+    vocabulary = "vocabulary"
+    training_words = "training-words"
+    texts = "texts"
+    words = "words"
+
+
+def expand(
+    *,
+    labels: LabelsArgument,
+    texts: UnlabelledFile = None,
+    train: Annotated[str | None, typer.Option(metavar="FILE", help="Labelled rows, for typical words.")] = None,
+    words: Annotated[str | None, typer.Option(metavar="FILE", help="Words or phrases of your own, one a line.")] = None,
+    source: Annotated[
+        list[SourceChoice] | None,
+        typer.Option(help="A source; may be given several times. Left out: those that a file is given for."),
+    ] = None,
+    phrases: Annotated[int, typer.Option(help="The most phrases a label and source.", min=0)] = 5,
+    examples: Annotated[int, typer.Option(help="The most examples a label.", min=0)] = 20,
+    keep_shared: Annotated[
+        bool, typer.Option("--keep-shared", help="Keep phrases that come nearer to another label.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A label file to write: .csv, .tsv or .jsonl.")
+    ] = None,
+    classifier: options.Classifier,
+    reading: options.LabelledReading,
+    json: options.AsJson = False,
+) -> None:
+    """Find phrases and examples for labels; edit the file, and give it to --labels."""
+    from maskmatch.expansion import expand_labels
+    from maskmatch.expansion.files import check_file_name
+
+    if output is not None:
+        check_file_name(output)
+    matcher = load_with_labels(labels, classifier)
+    fields = matcher.config.prompt.fields
+    rows = None if train is None else options.load_rows(train, fields, reading)
+    expansion = expand_labels(
+        matcher,
+        sources=None if source is None else [each.value for each in source],
+        texts=load_texts(texts, fields, reading),
+        train=None if rows is None else (rows.texts, rows.labels),
+        words=None if words is None else load_texts(words, ("text",), options.Reading(encoding=reading.encoding)),
+        phrases=phrases,
+        examples=examples,
+        drop_shared=not keep_shared,
+    )
+    if output is not None:
+        options.tell(f"written to {expansion.save(output)}; look through it, then use it with --labels {output}")
+    if json:
+        options.print_json(expansion.to_dict())
+    else:
+        typer.echo(str(expansion))
+
+
+def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher:
+    """A classifier with the labels of a file or a list, or the saved classifier of a folder with its own."""
+    from maskmatch.saving import is_saved
+
+    folder = Path(labels).expanduser()
+    if folder.is_dir() and is_saved(folder):
+        if classifier.model is not None:
+            raise typer.BadParameter(f"{labels} is a classifier already; leave it out.", param_hint="--model")
+        return classifier.load(None, model=labels)
+    from maskmatch.label_files import load_labels
+
+    return classifier.load(load_labels(labels))
+
+
+def load_texts(source: str | None, fields: tuple[str, ...], reading: options.Reading) -> list[Any] | None:
+    """The texts of a file, without labels; what was left out is told on standard error."""
+    if source is None:
+        return None
+    from maskmatch.data import load_examples
+
+    given = {name: value for name, value in reading.options().items() if name != "label_field"}
+    examples = load_examples(source, fields, want_label=False, **given)
+    options.tell_skipped(examples.skipped, source)
+    return list(examples.texts)

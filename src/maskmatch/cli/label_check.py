@@ -1,0 +1,46 @@
+"""``maskmatch labels check``: what may be wrong with label names, before training and after."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import Annotated
+
+import typer
+
+from maskmatch.cli import options
+from maskmatch.cli.expand import LabelsArgument, UnlabelledFile, load_texts, load_with_labels
+
+
+def check(
+    *,
+    labels: LabelsArgument,
+    texts: UnlabelledFile = None,
+    test: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Labelled rows: what is taken for what, and typical words.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A web page to write, with the map of labels: .html.")
+    ] = None,
+    classifier: options.Classifier,
+    reading: options.LabelledReading,
+    json: options.AsJson = False,
+) -> None:
+    """Look for names that say little, are too close to one another, or that no text comes near."""
+    from maskmatch.label_check import check_labels
+
+    if output is not None and output.suffix.lower() != ".html":
+        raise typer.BadParameter(f"{output} does not end in .html.", param_hint="--output")
+    matcher = load_with_labels(labels, classifier)
+    fields = matcher.config.prompt.fields
+    rows = None if test is None else options.load_rows(test, fields, reading)
+    found = check_labels(
+        matcher,
+        texts=load_texts(texts, fields, reading),
+        test=None if rows is None else (rows.texts, rows.labels),
+    )
+    if output is not None:
+        options.tell(f"written to {found.save(output)}")
+    if json:
+        options.print_json(found.to_dict())
+    else:
+        typer.echo(str(found))

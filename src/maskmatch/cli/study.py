@@ -1,0 +1,113 @@
+"""``maskmatch study``: a question that is answered by measuring, with a report and a conclusion in words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maskmatch.cli import options
+
+if TYPE_CHECKING:
+    from maskmatch.studies import Study
+
+
+def study(
+    *,
+    name: Annotated[str | None, typer.Argument(help="The study; --list shows all of them.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="MASKMATCH_DATA", help="A folder of datasets: NAME/{train,dev,test}.jsonl, also gzipped."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A folder for cells, results, report and conclusion.")
+    ] = None,
+    model: options.ModelName = None,
+    datasets: Annotated[
+        str | None, typer.Option(help="Only these of its datasets, or others with their tasks: NAME,NAME:TASK,…")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="How many seeds, if not as many as it says.", min=1)] = None,
+    test_rows: Annotated[int | None, typer.Option(help="Measure on so many test rows, a fixed draw.", min=1)] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A tiny version, to look at the form.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="Show all studies, and run none.")] = False,
+    json: options.AsJson = False,
+) -> None:
+    """Run a study: measure, answer its question in words, write a report. A killed run goes on where it stopped."""
+    if list_all:
+        _list(json)
+        return
+    if name is None:
+        raise typer.BadParameter("name a study, or see all of them with --list.", param_hint="NAME")
+    for given, hint in ((data, "--data"), (output, "--output")):
+        if given is None:
+            raise typer.BadParameter("it is needed to run a study.", param_hint=hint)
+    assert data is not None
+
+    from maskmatch.comparison.provenance import command_line
+    from maskmatch.studies import find_study, run_study
+
+    chosen = find_study(name)
+    if datasets is not None:
+        chosen = chosen.on(_named(datasets, chosen))
+    result = run_study(
+        chosen,
+        data,
+        output,
+        model=model,
+        seeds=seeds,
+        test_rows=test_rows,
+        quick=quick,
+        say=options.tell,
+        command=command_line(sys.argv[1:]),
+    )
+    options.tell(f"results, report and conclusion saved in {output}")
+    if json:
+        options.print_json(result.to_dict())
+    else:
+        typer.echo(str(result))
+
+
+def _named(datasets: str, study: Study) -> dict[str, str]:
+    """Datasets with their tasks; those of the study have one already."""
+    from maskmatch.comparison.splits import parse_datasets
+    from maskmatch.errors import MaskMatchError
+
+    found = {}
+    for part in filter(None, (part.strip() for part in datasets.split(","))):
+        if ":" not in part and part not in study.datasets:
+            raise MaskMatchError(
+                f"The study {study.name!r} has no dataset {part!r}; write NAME:TASK, or one of its own: "
+                f"{', '.join(study.datasets)}."
+            )
+        for name, task in parse_datasets(part, study.datasets.get(part)).items():
+            found[name] = task.name
+    return found
+
+
+def _list(json: bool) -> None:
+    from maskmatch.studies import STUDIES
+
+    if json:
+        options.print_json(
+            [
+                {
+                    "name": each.name,
+                    "question": each.question,
+                    "datasets": each.datasets,
+                    "cells": each.cells,
+                    "minutes": each.minutes,
+                    "cut": each.cut,
+                }
+                for each in STUDIES.values()
+            ]
+        )
+        return
+    options.print_table(
+        ("study", "question", "datasets", "cells", "minutes"),
+        [
+            (each.name, each.question, ", ".join(each.datasets), str(each.cells), f"about {each.minutes}")
+            for each in STUDIES.values()
+        ],
+    )

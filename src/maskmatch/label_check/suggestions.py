@@ -1,0 +1,71 @@
+"""What may be done about a label: words that tell it apart, from names or from texts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.expansion.training_words import training_words
+from maskmatch.labels import LabelSet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WORDS = 4
+FILLERS = ("a", "an", "and", "at", "by", "for", "from", "in", "is", "it", "my", "of", "on", "or", "the", "to", "with")
+"""Words that tell no two names apart."""
+
+
+def typical_words(texts: Sequence[Any], places: Sequence[int], labels: int) -> list[list[str]]:
+    """For each label the words that set its texts apart from those of the others.
+
+    Args:
+        texts: The texts.
+        places: The position of each text's label.
+        labels: How many labels there are.
+    """
+    numbers = LabelSet.of(list(range(labels)))
+    found = training_words(numbers, texts, list(places), WORDS)
+    return [[each.text for each in own] for own in found]
+
+
+def own_words(name: str, other: str) -> list[str]:
+    """The words of a name that another name does not have, without those that only join others.
+
+    >>> own_words("card payment fee charged", "cash withdrawal fee charged")
+    ['card', 'payment']
+    """
+    others = set(re.findall(r"\w+", other.casefold()))
+    return [word for word in re.findall(r"\w+", name.casefold()) if word not in others and word not in FILLERS]
+
+
+def quoted(words: Sequence[str]) -> str:
+    """Words as they stand in a sentence: "one", "two" and "three".
+
+    >>> quoted(["one"]), quoted(["one", "two", "three"])
+    ('"one"', '"one", "two" and "three"')
+    """
+    marked = [f'"{word}"' for word in words]
+    return marked[0] if len(marked) == 1 else f"{', '.join(marked[:-1])} and {marked[-1]}"
+
+
+def rename_hint(words: Sequence[str], otherwise: str) -> str:
+    """What to call a label whose texts are typically about some words; without words, something general."""
+    return f"Its texts speak of {quoted(words)}: name it by these, or add them as phrases." if words else otherwise
+
+
+def tell_apart_hint(names: tuple[str, str], words: tuple[Sequence[str], Sequence[str]]) -> str:
+    """How two names that are too close may be told apart.
+
+    Args:
+        names: The two names.
+        words: Words that are typical of the texts of each; those of their names are taken where there are none.
+    """
+    parts = []
+    for name, other, typical in ((names[0], names[1], words[0]), (names[1], names[0], words[1])):
+        own = list(typical) or own_words(name, other)
+        if own:
+            parts.append(f'"{name}" could stress {quoted(own[:WORDS])}')
+    if not parts:
+        return "Give each a description that says what it is and the other is not, or make them one label."
+    return f"{'; '.join(parts)}; a description of each says it best."

@@ -1,0 +1,134 @@
+"""Where to read a label: at the mask of its prompt, or by mean, maximum or [CLS], of the prompt or of the bare name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from maskmatch.comparison import Variant
+from maskmatch.encoder import EMBEDDED_MODEL
+from maskmatch.methods import Method
+from maskmatch.readout import Readout
+from maskmatch.studies.pictures import dot_plot
+from maskmatch.studies.study import Conclusion, Found, Part, Study
+from maskmatch.studies.words import HOW_TESTED, against, best_of, few_seeds, trials
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from maskmatch.tasks import Task
+
+BARE_ENCODER = " (bare encoder)"
+ENCODERS = {"": {}, BARE_ENCODER: {"model": EMBEDDED_MODEL}}
+"""The default has learned to answer through its mask, so it cannot be the only judge of where to read."""
+
+POOLED: tuple[Readout, ...] = ("mean", "max", "cls")
+BOTH_MASKS = "text mask, label mask"
+
+
+def _name(text: str, label: str) -> str:
+    return f"text {text}, label {label}"
+
+
+LABEL_SIDE = [_name("mask", f"{readout}{form}") for form in ("", " of bare name") for readout in POOLED]
+INPUT_SIDE = [_name(f"{readout}{form}", "mask") for form in ("", " of bare text") for readout in POOLED]
+CROSSED = [_name(readout, readout) for readout in POOLED]
+BARE_CROSSED = [_name(f"{readout} of bare text", f"{readout} of bare name") for readout in POOLED]
+TRAINED = [BOTH_MASKS, *LABEL_SIDE[:3], LABEL_SIDE[3], INPUT_SIDE[0], BARE_CROSSED[0]]
+
+QUICK = (BOTH_MASKS, *LABEL_SIDE[:1], *LABEL_SIDE[3:4], *INPUT_SIDE[:1], BOTH_MASKS + BARE_ENCODER)
+
+
+def readout_variants(task: Task) -> list[Variant]:
+    """Every way of reading that the study compares, on both encoders; prompts are the task's own, or none."""
+    found = []
+    for suffix, matcher in ENCODERS.items():
+        for name in [BOTH_MASKS, *LABEL_SIDE, *INPUT_SIDE, *CROSSED, *BARE_CROSSED]:
+            text, _, label = name.removeprefix("text ").partition(", label ")
+            method = Method(name, _readout(text), "prompt", label_readout=_readout(label))
+            prompts = {
+                "prompt": task.bare_prompt if "bare" in text else task.prompt,
+                "label_prompt": "{label}" if "bare" in label else task.label_prompt,
+            }
+            found.append(Variant(name + suffix, method, matcher={**matcher, **prompts}))
+    return found
+
+
+def _readout(words: str) -> Readout:
+    return next(each for each in get_args(Readout) if words.split(maxsplit=1)[0] == each)
+
+
+def _trained_variants(task: Task) -> list[Variant]:
+    wanted = {name + suffix for name in TRAINED for suffix in ENCODERS}
+    return [variant for variant in readout_variants(task) if variant.name in wanted]
+
+
+def conclude(found: Found) -> Conclusion:
+    """Label side, input side, both sides; for each encoder and regime."""
+    sentences: list[str | None] = []
+    sides = (
+        ("On the label side", LABEL_SIDE),
+        ("On the input side", INPUT_SIDE),
+        ("On both sides", [*CROSSED, *BARE_CROSSED]),
+    )
+    for regime in found.regimes:
+        for suffix in ENCODERS:
+            reference = BOTH_MASKS + suffix
+            for about, names in sides:
+                sentences.append(against(found, reference, [name + suffix for name in names], regime, about=about))
+            sentences.append(_prompt_sentence(found, suffix, regime))
+            sentences.append(_answer(found, suffix, regime))
+    pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
+    return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], pictures=pictures)
+
+
+def _prompt_sentence(found: Found, suffix: str, regime: str) -> str | None:
+    """The bare name against the prompted one, where both were read alike."""
+    told = []
+    for readout in POOLED:
+        prompted, bare = (_name("mask", f"{readout}{form}") + suffix for form in ("", " of bare name"))
+        rows = trials(found, prompted, [bare], regime)
+        told += [f"{readout} {_verdict(rows[0].verdict)} ({rows[0]})"] if rows else []
+    if not told:
+        return None
+    return f"A bare name instead of the prompted one, {regime}{suffix}: {'; '.join(told)}."
+
+
+def _verdict(verdict: int) -> str:
+    return {1: "gains", -1: "loses", 0: "neither gains nor loses for certain"}[verdict]
+
+
+def _answer(found: Found, suffix: str, regime: str) -> str | None:
+    """Whether the mask is the best place."""
+    names: Sequence[str] = [name for name in found.methods(regime) if name.endswith(BARE_ENCODER) == bool(suffix)]
+    reference = BOTH_MASKS + suffix
+    rows = trials(found, reference, [name for name in names if name != reference], regime)
+    best = best_of(found, names, regime)
+    if not rows or best is None:
+        return None
+    better = [row.name for row in rows if row.verdict > 0]
+    if better:
+        return f"So {regime}, the mask on both sides is not the best place to read: {best} is the best that was tried."
+    unclear = [row.name for row in rows if row.verdict == 0]
+    if unclear:
+        return f"So {regime}, nothing beats {reference} for certain, but {', '.join(unclear)} may be as good."
+    return f"So {regime}, {reference} is better than every other way that was tried."
+
+
+LABEL_READOUT = Study(
+    name="label-readout",
+    question="Is the mask the right place to read a label, or would a mean, a maximum or [CLS] do as well?",
+    parts=(
+        Part({"banking77": "intent", "trec50": "question"}, readout_variants, ("zero-shot",), quick=QUICK),
+        Part({"trec50": "question"}, _trained_variants, ("5 shots",), quick=QUICK[:2]),
+    ),
+    reference=BOTH_MASKS,
+    conclude=conclude,
+    cut=(
+        "Two datasets zero-shot and one of them with training: every way of reading trains anew, and each training "
+        "takes most of a minute.",
+        "With training only 7 of the 19 ways are compared: the four read-outs on the label side, the bare name by its "
+        "mean, the mean on the input side, and the mean of bare text and name on both.",
+        "Measured on 1,000 test rows at most.",
+    ),
+    minutes=45,
+)

@@ -1,0 +1,164 @@
+"""Sentence pairs: designs in which labels and the two sides meet earlier than in the plain prompt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.comparison import LabelChange, Variant
+from maskmatch.labels import Label, LabelSet
+from maskmatch.similarity_config import SimilarityConfig
+from maskmatch.studies.pictures import dot_plot
+from maskmatch.studies.study import Conclusion, Found, Part, Study
+from maskmatch.studies.words import HOW_TESTED, against, few_seeds, points
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from maskmatch.comparison import LabelContext
+    from maskmatch.tasks import Task
+
+PLAIN = "plain prompt"
+FINE_TUNING = "fine-tuning"
+SEE_PAIR = "labels see the pair"
+SIDES_APART = "a side in each prompt"
+TWO_MASKS = "two masks"
+TWO_MASKS_SEE_PAIR = "two masks, labels see the pair"
+ANSWERS = "yes and no"
+ANSWERS_SEE_PAIR = "yes and no, labels see the pair"
+LEARNED_TEMPERATURE = "plain prompt, learned temperature"
+DESIGNS = (SEE_PAIR, SIDES_APART, TWO_MASKS, TWO_MASKS_SEE_PAIR, ANSWERS, ANSWERS_SEE_PAIR, LEARNED_TEMPERATURE)
+
+WANTED_SETS, WANTED_GAIN = 4, 0.03
+"""On how many datasets a design has to reach fine-tuning, and by how much to pass the plain prompt on average."""
+
+QUESTIONS = {
+    "nli": '"{text}" Is it so that "{text_b}"?',
+    "paraphrase": 'Do "{text}" and "{text_b}" say the same?',
+    "word-in-context": 'Does "{entity}" mean the same in "{text}" and in "{text_b}"?',
+}
+"""The question of a task, to which the labels are answers."""
+
+ANSWER_OF = {
+    "entailment": "yes",
+    "not entailment": "no",
+    "neutral": "maybe",
+    "contradiction": "no",
+    "equivalent": "yes",
+    "not equivalent": "no",
+    "duplicate": "yes",
+    "not duplicate": "no",
+    "same meaning": "yes",
+    "different meaning": "no",
+}
+
+
+def _answers(context: LabelContext) -> LabelSet:
+    """Labels that read as the answer to the task's question; a label that is none keeps its name."""
+    named = [(id_, context.labels.label(id_).name) for id_ in context.labels]
+    return LabelSet(tuple(Label(id_, ANSWER_OF.get(name, name)) for id_, name in named))
+
+
+def pair_variants(task: Task) -> list[Variant]:
+    """The plain prompt, fine-tuning, and every design beyond them. All read as much of a pair."""
+    about = "".join(f"{{{field}}}: " for field in task.fields[2:])
+    question = QUESTIONS[task.name]
+    see_pair = task.prompt.replace("{mask}", "{label}, {mask}")
+    answers = LabelChange("answers to the question of the task", _answers)
+    matchers: dict[str, dict[str, Any]] = {
+        PLAIN: {},
+        LEARNED_TEMPERATURE: {"similarity": SimilarityConfig(learn_temperature=True)},
+        SEE_PAIR: {"label_prompt": see_pair},
+        SIDES_APART: {
+            "prompt": f'{about}"{{text}}" means {{mask}}.',
+            "label_prompt": f'{{label}}: {about}"{{text_b}}" means {{mask}}.',
+        },
+        TWO_MASKS: {},
+        TWO_MASKS_SEE_PAIR: {"label_prompt": see_pair},
+        ANSWERS: {"prompt": f"{question} {{mask}}."},
+        ANSWERS_SEE_PAIR: {"prompt": f"{question} {{mask}}.", "label_prompt": f"{question} {{label}}, {{mask}}."},
+        FINE_TUNING: {},
+    }
+    methods = {TWO_MASKS: "pair-matching", TWO_MASKS_SEE_PAIR: "pair-matching", FINE_TUNING: "fine-tuning"}
+    return [
+        Variant(
+            name,
+            methods.get(name, "mask-matching"),
+            matcher={**matcher, "max_length": 128},
+            labels=answers if name in (ANSWERS, ANSWERS_SEE_PAIR) else None,
+        )
+        for name, matcher in matchers.items()
+    ]
+
+
+def conclude(found: Found) -> Conclusion:
+    """Each design against the plain prompt and against fine-tuning, and whether one of them is good enough."""
+    sentences: list[str | None] = []
+    figures: dict[str, Any] = {}
+    for regime in found.regimes:
+        designs = [name for name in found.methods(regime) if name in DESIGNS]
+        sentences.append(against(found, PLAIN, [*designs, FINE_TUNING], regime, about="Against the plain prompt"))
+        sentences.append(against(found, FINE_TUNING, [PLAIN, *designs], regime, about="Against fine-tuning"))
+        figures[regime] = {name: told for name in designs if (told := _reached(found, name, regime))}
+        sentences.append(_verdict(figures[regime], regime))
+    pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
+    return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], {"designs": figures}, pictures)
+
+
+def _reached(found: Found, name: str, regime: str) -> dict[str, Any] | None:
+    """On which datasets a design is at or above fine-tuning, and its mean gain over the plain prompt."""
+    both, gains = [], []
+    for dataset in found.datasets:
+        own, tuned, plain = (found.comparison.accuracy(each, regime, [dataset]) for each in (name, FINE_TUNING, PLAIN))
+        if own is not None and tuned is not None and own >= tuned:
+            both.append(dataset)
+        if own is not None and plain is not None:
+            gains.append(own - plain)
+    if not gains:
+        return None
+    return {"at or above fine-tuning": both, "datasets": len(gains), "gain": sum(gains) / len(gains)}
+
+
+def _verdict(reached: dict[str, Any], regime: str) -> str | None:
+    """Whether a design passes, and which is the best."""
+    if not reached or not any(each["at or above fine-tuning"] or each["gain"] for each in reached.values()):
+        return None
+    order: Sequence[str] = sorted(
+        reached, key=lambda name: (len(reached[name]["at or above fine-tuning"]), reached[name]["gain"]), reverse=True
+    )
+    best, told = order[0], reached[order[0]]
+    count = len(told["at or above fine-tuning"])
+    words = (
+        f"{best} is at or above fine-tuning on {count} of {told['datasets']} datasets, and {points(told['gain'])} "
+        "points from the plain prompt on average"
+    )
+    if count >= WANTED_SETS and told["gain"] >= WANTED_GAIN:
+        return f"So {regime}, {words}: it is the design to take."
+    return f"So {regime}, no design is good enough to be taken without a second thought; the best, {words}."
+
+
+PAIRS = Study(
+    name="pairs",
+    question="Plain matching gains little on sentence pairs: which design does?",
+    parts=(
+        Part(
+            {
+                "rte": "nli",
+                "snli_testonly": "nli",
+                "qnli_devonly": "nli",
+                "mrpc": "paraphrase",
+                "qqp_10k": "paraphrase",
+                "wic_trainonly": "word-in-context",
+            },
+            pair_variants,
+            ("200 shots",),
+        ),
+    ),
+    reference=PLAIN,
+    conclude=conclude,
+    cut=(
+        "200 rows a label instead of all of them: where labels see the pair, a step reads every pair once more for "
+        "each label.",
+        "Pairs are read up to 128 tokens. Measured on 1,000 test rows at most.",
+    ),
+    minutes=300,
+)

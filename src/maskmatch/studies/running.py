@@ -1,0 +1,137 @@
+"""Running a study: its datasets are read, its cells run or found again, its answer told and saved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.comparison import Regime, Splits
+from maskmatch.comparison.cells import make_folder, write_whole
+from maskmatch.comparison.comparing import compare_grids
+from maskmatch.comparison.runner import Grid, seeds_of
+from maskmatch.comparison.statistics import RESAMPLES
+from maskmatch.comparison.variants import variants_of
+from maskmatch.errors import MaskMatchError
+from maskmatch.studies.study import Conclusion, Found, Study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from maskmatch.comparison import Comparison, Variant
+
+QUICK_NOTE = "This was a quick run, to look at the form: its figures mean nothing."
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study found. Print it, or `save` it."""
+
+    study: Study
+    comparison: Comparison
+    conclusion: Conclusion
+    quick: bool = False
+
+    @property
+    def sentences(self) -> list[str]:
+        """The answer in words."""
+        return [*([QUICK_NOTE] if self.quick else []), *self.conclusion.sentences]
+
+    def __str__(self) -> str:
+        return "\n".join([self.study.question, "", *(f"* {sentence}" for sentence in self.sentences)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain JSON."""
+        return {
+            "study": self.study.name,
+            "question": self.study.question,
+            "quick": self.quick,
+            "conclusion": self.sentences,
+            "findings": dict(self.conclusion.figures),
+            "cut": list(self.study.cut),
+            **self.comparison.to_dict(),
+        }
+
+    def to_html(self) -> str:
+        """The study as one web page."""
+        from maskmatch.studies.page import study_page
+
+        return study_page(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``results.json``, ``report.html`` and ``conclusion.txt`` into a folder, each whole or not at all."""
+        home = Path(folder).expanduser()
+        make_folder(home)
+        write_whole(home / "results.json", json.dumps(self.to_dict(), ensure_ascii=False, indent=2, default=str) + "\n")
+        write_whole(home / "report.html", self.to_html())
+        write_whole(home / "conclusion.txt", f"{self}\n")
+        return home
+
+
+def run_study(
+    study: Study,
+    data: str | Path | Mapping[str, Splits],
+    folder: str | Path | None = None,
+    *,
+    model: str | Path | None = None,
+    seeds: int | Sequence[int] | None = None,
+    test_rows: int | None = None,
+    quick: bool = False,
+    resamples: int = RESAMPLES,
+    say: Callable[[str], Any] | None = None,
+    command: str | None = None,
+) -> StudyResult:
+    """Run a study, or go on with one that was stopped.
+
+    Args:
+        study: The study; ``find_study`` knows them by name.
+        data: A folder of datasets, ``FOLDER/NAME/{train,dev,test}.jsonl``; or datasets by their names.
+        folder: Where to keep every finished cell at once, and then results, report and conclusion. None: nothing is
+            kept.
+        model: The encoder; variants that bring another one are then left out. None: the embedded default.
+        seeds: Seeds, or how many; None: as the study says.
+        test_rows: Measure on so many test rows; None: as the study says.
+        quick: Run a tiny version, to look at the form.
+        resamples: How often the test items are drawn for the paired tests.
+        say: What to do with a line about each cell.
+        command: The command to name in the results.
+    """
+    study = study.quick() if quick else study
+    splits = {name: load_dataset(data, name, task) for name, task in study.datasets.items()}
+    grids = [
+        Grid(
+            datasets=[splits[name]],
+            variants=variants_of(_on_model(part.variants_for(splits[name].task), model)),
+            regimes=[Regime.of(regime) for regime in part.regimes],
+            seeds=seeds_of(study.seeds if seeds is None else seeds),
+            model=model,
+            measured_rows=study.test_rows if test_rows is None else test_rows,
+        )
+        for part in study.parts
+        for name in part.datasets
+    ]
+    comparison = compare_grids(grids, folder, reference=study.reference, resamples=resamples, say=say, command=command)
+    conclusion = study.conclude(Found(comparison, splits, model))
+    result = StudyResult(study, comparison, conclusion, quick)
+    if folder is not None:
+        result.save(folder)
+    return result
+
+
+def load_dataset(data: str | Path | Mapping[str, Splits], name: str, task: str) -> Splits:
+    """A dataset of a study; ``NAME@N`` is the one called NAME, cut to N of its labels."""
+    base, _, count = name.partition("@")
+    if count and not count.isdecimal():
+        raise MaskMatchError(f"{name!r} names no dataset; behind @ stands a number of labels, as in banking77@10.")
+    if not isinstance(data, (str, Path)) and name in data:
+        return data[name]
+    if not isinstance(data, (str, Path)) and base not in data:
+        raise MaskMatchError(f"The dataset {base!r} is not among those given ({', '.join(data)}); the study needs it.")
+    splits = Splits.from_folder(data, base, task) if isinstance(data, (str, Path)) else data[base]
+    return splits.with_labels(int(count)) if count else splits
+
+
+def _on_model(variants: Sequence[Variant], model: str | Path | None) -> list[Variant]:
+    """The variants on an encoder that the user named: those that are there to try another one have no place."""
+    return [variant for variant in variants if model is None or "model" not in variant.matcher]

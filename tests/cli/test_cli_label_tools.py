@@ -1,0 +1,70 @@
+"""``maskmatch labels expand`` and ``maskmatch labels check``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from cli_tools import Run, Tiny, fails, is_wrong_usage, write_csv
+from maskmatch.label_files import load_labels
+from toy_data import LABELS, TEXTS, TRUTH
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ", ".join(LABELS)
+
+
+class TestExpand:
+    def test_a_file_that_goes_straight_into_labels(self, run: Run, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
+        out = tmp_path / "labels.csv"
+        result = run("labels", "expand", NAMES, "--model", tiny("bert"), "--texts", toy, "--examples", 2, "-o", out)
+        assert result.code == 0, result.err
+        assert "refund" in result.out
+        assert f"--labels {out}" in result.err
+        assert any(label.examples for label in load_labels(out).labels)
+        answers = run("classify", "--model", tiny("bert"), "--labels", out, "--text", TEXTS[0]).rows()
+        assert answers[0]["label"] in LABELS
+
+    def test_sources(self, run: Run, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
+        words = tmp_path / "words.txt"
+        words.write_text("parcel\nblock it\n")
+        result = run("labels", "expand", NAMES, "--model", tiny("bert"), "--train", toy, "--words", words,
+                     "--keep-shared", "--json")  # fmt: skip
+        found = [each for label in json.loads(result.out)["labels"] for each in label["found"]]
+        assert {each["source"] for each in found} == {"training-words", "words"}
+        assert {"parcel", "block it"} <= {each["text"] for each in found}
+        only = run(
+            "labels", "expand", NAMES, "--model", tiny("bert"), "--train", toy, "--source", "vocabulary", "--json"
+        )
+        assert {e["source"] for label in json.loads(only.out)["labels"] for e in label["found"]} <= {"vocabulary"}
+
+    def test_a_saved_classifier_and_refusals(self, run: Run, model: Path, toy: Path, tmp_path: Path) -> None:
+        assert run("labels", "expand", model, "--texts", toy).code == 0
+        is_wrong_usage(run("labels", "expand", model, "--model", "x", "--texts", toy), "--model")
+        is_wrong_usage(run("labels", "expand", NAMES, "--source", "dictionary"), "dictionary")
+        fails(run("labels", "expand", model, "--source", "texts"), "needs texts")
+        fails(run("labels", "expand", model, "-o", tmp_path / "labels.xlsx"), ".csv, .tsv or .jsonl")
+
+
+class TestCheck:
+    def test_before_training(self, run: Run, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
+        page = tmp_path / "check.html"
+        result = run("labels", "check", NAMES, "--model", tiny("bert"), "--texts", toy, "-o", page)
+        assert result.code == 0, result.err
+        assert result.out.startswith("3 labels, informativeness")
+        assert "<svg" in page.read_text()
+
+    def test_after_training(self, run: Run, model: Path, tmp_path: Path) -> None:
+        turned = write_csv(tmp_path / "turned.csv", TEXTS, TRUTH[4:] + TRUTH[:4])
+        result = run("labels", "check", model, "--test", turned, "--json")
+        assert result.code == 0, result.err
+        data = json.loads(result.out)
+        assert data["accuracy"] == 0
+        confused = [each for each in data["findings"] if each["kind"] == "confused"]
+        assert len(confused) == 3
+        assert all("taken for" in each["message"] and each["suggestion"] for each in confused)
+
+    def test_refusals(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
+        is_wrong_usage(run("labels", "check", NAMES, "-o", tmp_path / "x.pdf"), ".html")
+        fails(run("labels", "check", tmp_path / "none.csv", "--model", tiny("bert")), "no label file")

@@ -1,0 +1,164 @@
+"""Expanding labels: what the sources propose, what is kept, and how it is written, edited and used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maskmatch import Expansion, Label, LabelSet, MaskMatcher, MaskMatchError, expand_labels
+from maskmatch.expansion.ground import Ground, centred, leads
+from maskmatch.expansion.phrases import ScoredPhrase
+from maskmatch.expansion.training_words import training_words, typicality
+from maskmatch.label_files import load_labels
+from tiny_models import write_tiny_mlm
+from toy_data import LABELS, TEXTS, TRUTH
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestSources:
+    def test_texts_become_examples_of_the_label_they_match_best(self, matcher: MaskMatcher) -> None:
+        found = expand_labels(matcher, texts=TEXTS, examples=2)
+        ground = Ground(matcher, LabelSet.of(LABELS))
+        lead = leads(centred(ground.read_texts(TEXTS)) @ centred(ground.vectors).T)
+        for place, name in enumerate(LABELS):
+            assert len(found[name]) <= 2
+            for each in found[name]:
+                assert (each.kind, each.source) == ("example", "texts")
+                assert lead[TEXTS.index(each.text)].argmax() == place
+        examples = [each.text for name in LABELS for each in found[name]]
+        assert len(set(examples)) == len(examples) > 0
+
+    def test_typical_words_of_training_texts(self, matcher: MaskMatcher) -> None:
+        found = expand_labels(matcher, train=(TEXTS, TRUTH), phrases=3)
+        assert "lost" in {each.text for each in found["card lost"]}
+        assert "exchange" in {each.text for each in found["exchange rate"]}
+        assert all(each.source == "training-words" for name in LABELS for each in found[name])
+
+    def test_words_of_the_vocabulary(self, matcher: MaskMatcher, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("maskmatch.expansion.vocabulary.NEAR", -1.0)
+        found = expand_labels(matcher, phrases=3, drop_shared=False)
+        words = [each.text for name in LABELS for each in found[name]]
+        assert len(words) == 9
+        assert set(words) <= set(matcher.encoder.tokenizer.get_vocab())
+        assert not set(words) & set(LABELS)
+        for name in LABELS:
+            scores = [each.score for each in found[name]]
+            assert scores == sorted(scores, reverse=True)
+
+    @pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta"])
+    def test_a_head_over_the_mask_tells_which_words_are_read(
+        self, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("maskmatch.expansion.vocabulary.NEAR", -1.0)
+        matcher = MaskMatcher.from_pretrained(write_tiny_mlm(family, tmp_path / family), LABELS)
+        found = expand_labels(matcher, sources=["vocabulary"], drop_shared=False)
+        assert all(each.text.isalpha() for name in LABELS for each in found[name])
+        assert any(found[name] for name in LABELS)
+
+    def test_words_that_the_user_brings(self, matcher: MaskMatcher) -> None:
+        listed = expand_labels(matcher, words=["parcel", "station", "money", "parcel"])
+        assert sorted(each.text for name in LABELS for each in listed[name]) == ["money", "parcel", "station"]
+        told = expand_labels(matcher, words=lambda name: [f"my {name}", name, "  my   thing "], drop_shared=False)
+        assert [each.text for each in told["refund"]] == ["my refund", "my thing"]
+
+    def test_phrases_that_come_nearer_to_another_label_are_dropped(self, matcher: MaskMatcher) -> None:
+        found = expand_labels(matcher, words=lambda name: ["card lost", "exchange rate", "refund"])
+        assert all(each.lead > 0 for name in LABELS for each in found[name])
+        dropped = {each.text for own in found.dropped for each in own}
+        assert dropped == set(LABELS)
+        assert all(each.lead <= 0 for own in found.dropped for each in own)
+
+    def test_refusals(self, matcher: MaskMatcher, tiny: object) -> None:
+        with pytest.raises(MaskMatchError, match="no source 'dictionary'"):
+            expand_labels(matcher, sources=["dictionary"])  # type: ignore[list-item]
+        with pytest.raises(MaskMatchError, match="needs train"):
+            expand_labels(matcher, sources=["training-words"])
+        with pytest.raises(MaskMatchError, match="list of words"):
+            expand_labels(matcher, words=lambda name: "one, two")
+        with pytest.raises(MaskMatchError, match="no label 'parcel'"):
+            expand_labels(matcher, train=(TEXTS, ["parcel"] * len(TEXTS)))
+        matrix = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="fine-tuning")  # type: ignore[operator]
+        with pytest.raises(MaskMatchError, match="fine-tuning"):
+            expand_labels(matrix)
+
+
+class TestTypicality:
+    def test_counts_are_shrunk_towards_the_background(self) -> None:
+        labels = LabelSet.of(["a", "b"])
+        texts = ["alpha word"] * 20 + ["beta word"] * 20 + ["rare alpha word"] + ["rare beta word"]
+        found = training_words(labels, texts, ["a"] * 20 + ["b"] * 20 + ["a", "b"], 9)
+        assert [[each.text for each in own] for own in found] == [["alpha"], ["beta"]]
+
+    @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=8))
+    def test_it_is_finite_and_opposite_for_two_labels(self, counts: list[tuple[int, int]]) -> None:
+        first, second = np.array([pair for pair in counts if any(pair)] or [(1, 1)], dtype=np.float64).T
+        found = [typicality(own, first + second, 50, 100) for own in (first, second)]
+        assert np.isfinite(found).all()
+        assert np.allclose(found[0], -found[1])
+
+
+class TestFiles:
+    def expansion(self) -> Expansion:
+        labels = LabelSet.of(
+            [Label(3, "refund", "money back", ("reimbursement",), ("back",)), Label("card|lost", "card, lost"), "rate"]
+        )
+        found = (
+            (ScoredPhrase("money | returned", "phrase", 0.5, 0.1, "vocabulary"),),
+            (
+                ScoredPhrase('It\'s "gone",\nall of it', "example", 0.25, -0.05, "texts"),
+                ScoredPhrase("gone", "phrase", 0.4, 0.2, "words"),
+            ),
+            (),
+        )
+        return Expansion(labels, found)
+
+    @pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "labels.jsonl"])
+    def test_what_is_saved_is_a_label_file_and_can_be_loaded_again(self, tmp_path: Path, name: str) -> None:
+        expansion = self.expansion()
+        path = expansion.save(tmp_path / "new" / name)
+        loaded = Expansion.load(path)
+        assert [label.name for label in loaded.labels.labels] == ["refund", "card, lost", "rate"]
+        assert loaded.found == expansion.found
+        labels = load_labels(path)
+        assert [label.parts for label in labels.labels] == [label.parts for label in expansion.label_set.labels]
+        assert labels.labels[0].phrases == ("reimbursement", "money | returned")
+        assert labels.labels[0].words == ("back",)
+        assert labels.labels[0].id in (3, "3")
+
+    def test_rows_can_be_taken_out_and_added(self, tmp_path: Path) -> None:
+        path = self.expansion().save(tmp_path / "labels.csv")
+        lines = path.read_text().replace("3,,,,money | returned,,0.5000,0.1000,vocabulary\n", "")
+        path.write_text(lines + "rate,,,,speed\n".replace("speed", "speed,,,,"))
+        edited = load_labels(path)
+        assert edited.label("3").phrases == ("reimbursement",)
+        assert edited.label("rate").phrases == ("speed",)
+        assert Expansion.load(path)["rate"][0].source == "by hand"
+
+    def test_refusals(self, tmp_path: Path) -> None:
+        with pytest.raises(MaskMatchError, match=r"\.csv, \.tsv or \.jsonl"):
+            self.expansion().save(tmp_path / "labels.txt")
+        with pytest.raises(MaskMatchError, match="tuple"):
+            Expansion(LabelSet.of([("a", 1)]), ((),)).save(tmp_path / "labels.csv")
+        path = tmp_path / "labels.csv"
+        path.write_text("label,phrase,colour\na,b,c\n")
+        with pytest.raises(MaskMatchError, match="colour"):
+            load_labels(path)
+        path.write_text("label,phrase\n,b\n")
+        with pytest.raises(MaskMatchError, match="label is needed"):
+            load_labels(path)
+        path.write_text("label,name,phrase\na,one,x\na,two,y\n")
+        with pytest.raises(MaskMatchError, match="more than one name"):
+            load_labels(path)
+
+    def test_it_prints_and_goes_into_json(self) -> None:
+        shown = str(self.expansion())
+        assert "refund" in shown
+        assert "money | returned" in shown
+        assert "rate: nothing found" in shown
+        assert self.expansion().to_dict()["labels"][0]["found"][0]["score"] == 0.5

@@ -1,0 +1,116 @@
+"""Checking labels: what is found, what is suggested, and how it is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from maskmatch import LabelSet, MaskMatcher, MaskMatchError, check_labels, informativeness
+from maskmatch.label_check.label_map import map_picture, positions, shown_share
+from toy_data import FAST, LABELS, TEXTS, TRUTH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def default() -> MaskMatcher:
+    """The embedded default: only a real encoder knows which names mean something."""
+    return MaskMatcher.from_pretrained(labels=["refund", "card lost", "exchange rate"])
+
+
+class TestInformativeness:
+    def test_real_names_say_more_than_numbers_and_letters(self, default: MaskMatcher) -> None:
+        names = ["refund not received", "lost card", "exchange rate", "opening hours", "change of address"]
+        texts = ["Where is my money?", "I cannot find my card.", "How many dollars for a pound?", "We have moved."]
+        numbered = [f"label {number}" for number in range(1, 6)]
+        dropped = ["rfnd nt rcvd", "lst crd", "xchng rt", "pnng hrs", "chng f ddrss"]
+        for given_texts in (None, texts):
+            full, none, half = (informativeness(default, each, given_texts) for each in (names, numbered, dropped))
+            assert 0 <= none.score < half.score < full.score <= 1
+            assert min(full.scores) > max(none.scores)
+
+    def test_it_is_the_classifiers_own_labels_by_default(self, matcher: MaskMatcher) -> None:
+        found = informativeness(matcher)
+        assert len(found.scores) == len(LABELS)
+        assert found.commitment is None
+        assert informativeness(matcher, texts=TEXTS).commitment is not None
+        assert set(found.to_dict()) >= {"score", "scores", "sense", "distinctness", "commitment"}
+
+    def test_a_single_label_and_labels_that_read_the_same_vector(self, matcher: MaskMatcher) -> None:
+        for labels in (["refund"], ["refund", "refund!"]):
+            found = informativeness(matcher, labels, TEXTS)
+            assert np.isfinite([found.score, *found.scores]).all()
+
+
+class TestFindings:
+    def kinds(self, matcher: MaskMatcher, labels: list[str], **more: object) -> set[tuple[str, tuple[object, ...]]]:
+        return {(each.kind, each.labels) for each in check_labels(matcher, labels, **more).findings}
+
+    def test_names_that_say_little_or_are_too_close(self, default: MaskMatcher) -> None:
+        labels = ["refund not received", "label 17", "card arrival date", "date of card arrival"]
+        found = self.kinds(default, labels)
+        assert ("uninformative", ("label 17",)) in found
+        assert ("close", ("card arrival date", "date of card arrival")) in found
+        assert ("uninformative", ("refund not received",)) not in found
+
+    def test_names_that_no_text_comes_near(self, default: MaskMatcher) -> None:
+        texts = ["I lost my card.", "My card is gone.", "Where is my card?", "A card was stolen.", "The card is lost."]
+        found = self.kinds(default, ["lost card", "gardening in spring"], texts=texts * 2)
+        assert ("unmatched", ("gardening in spring",)) in found
+        assert ("unmatched", ("lost card",)) not in found
+
+    def test_confusions_of_labelled_texts(self, matcher: MaskMatcher) -> None:
+        predicted = matcher.predict(TEXTS)
+        turned = [next(name for name in LABELS if name != guess) for guess in predicted]
+        found = check_labels(matcher, test=(TEXTS, turned))
+        assert found.accuracy == 0
+        confused = [each for each in found.findings if each.kind == "confused"]
+        assert confused
+        assert all(each.labels[0] != each.labels[1] for each in confused)
+
+    def test_a_trained_classifier_that_is_right_has_no_confusions(self, tiny: Callable[[str], Path]) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert")).fit(TEXTS, TRUTH, **FAST)
+        found = check_labels(matcher, test=(TEXTS, TRUTH))
+        assert found.accuracy == 1
+        assert not [each for each in found.findings if each.kind == "confused"]
+
+    def test_refusals(self, matcher: MaskMatcher, tiny: Callable[[str], Path]) -> None:
+        with pytest.raises(MaskMatchError, match="leave labels out"):
+            check_labels(matcher, ["a", "b"], test=(TEXTS, TRUTH))
+        with pytest.raises(MaskMatchError, match="no labels to check"):
+            check_labels(MaskMatcher.from_pretrained(tiny("bert")))
+
+
+class TestPicture:
+    @given(arrays(np.float32, st.tuples(st.integers(1, 8), st.integers(1, 6)), elements=st.floats(-9, 9, width=32)))
+    def test_every_label_has_a_place_on_the_map(self, vectors: np.ndarray) -> None:
+        places = positions(vectors)
+        assert places.shape == (len(vectors), 2)
+        assert ((places >= -1e-9) & (places <= 1 + 1e-9)).all()
+        assert 0 <= shown_share(vectors) <= 1 + 1e-9
+
+    def test_it_shows_and_escapes_every_name(self) -> None:
+        names = ["<b>bold</b>", "plain", "other"]
+        drawn = map_picture(names, np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.2]]), [True, False, False], [(0, 1)])
+        assert "<b>" not in drawn
+        assert drawn.count("<circle") == 3
+        assert "plain" in drawn
+
+    def test_the_page_and_the_text(self, matcher: MaskMatcher, tmp_path: Path) -> None:
+        found = check_labels(matcher, texts=TEXTS)
+        page = found.save(tmp_path / "new" / "check.html").read_text(encoding="utf-8")
+        assert page.startswith("<!DOCTYPE html>")
+        assert "Map of labels" in page
+        assert all(name in page for name in LABELS)
+        assert str(found).startswith("3 labels, informativeness")
+        data = found.to_dict()
+        assert [each["label"] for each in data["labels"]] == LABELS
+        assert len(data["findings"]) == len(found.findings)
+        assert LabelSet.of(LABELS) == found.labels

@@ -1,0 +1,124 @@
+"""Conclusions follow the cells: other cells, another conclusion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskmatch import MaskMatchError
+from maskmatch.studies import find_study, label_names
+from maskmatch.studies.informativeness import SCORES, apartness, apartness_over_numbers
+from maskmatch.studies.names import AS_THEY_ARE, CHANGES, NUMBERED
+from maskmatch.studies.prompts import EMPTY, FREED, OWN, POOLS
+from maskmatch.studies.rank_correlation import rank_correlation
+from study_tools import all_places, cell, found_of, stand_ins
+
+NAMES, PROMPTS, COUNTS = (find_study(name) for name in ("names", "prompts", "label-count"))
+
+
+def test_prompts() -> None:
+    places = all_places(PROMPTS)
+    assert len({name for _, name, _ in places}) == 1 + 7 + 7 + 3 + 3
+
+    def accuracy(place: tuple[str, str, str]) -> float:
+        _, name, regime = place
+        if name == f"input: {EMPTY}":
+            return 0.2
+        if name in (POOLS[2], FREED[2]):
+            return 0.9
+        return 0.3 + 0.3 * (name == "label: means") * (regime == "zero-shot")
+
+    told = " ".join(PROMPTS.conclude(found_of(PROMPTS, {place: accuracy(place) for place in places})).sentences)
+    assert "5 sensible label prompts, zero-shot: from 30.0 % to 60.0 %" in told
+    assert f"Odd input prompts, zero-shot: {OWN} is right in 30.0 %; worse: input: no words (-10.0" in told
+    assert f"Pools of three prompts, 5 shots: {OWN} is right in 30.0 %; better: both pools (+60.0" in told
+    assert "reach 90.0 %, above their members" in told
+    assert f"better: {FREED[2]} (+60.0" in told
+    assert "label prompt lie 30.0 points zero-shot and 0.0 points 5 shots: the gap shrinks" in told
+    same = " ".join(PROMPTS.conclude(found_of(PROMPTS, dict.fromkeys(places, 0.4))).sentences)
+    assert "better:" not in same
+    assert "worse:" not in same
+    assert "does not shrink" in same
+
+
+def _names(monkeypatch: pytest.MonkeyPatch, gains: dict[str, float], worth: dict[str, float]) -> str:
+    """The conclusion if names bring so much in each regime on trec50, and so much on each dataset zero-shot."""
+    values = {}
+    for dataset, name, regime in all_places(NAMES):
+        gain = gains[regime] if dataset == "trec50" else worth.get(dataset, 0.1)
+        bad = name in (NUMBERED, "shuffled", "generic", "random words")
+        values[dataset, name, regime] = 0.3 if bad else 0.3 + gain
+    order = {data: place / 10 for place, data in enumerate(NAMES.datasets)}
+    monkeypatch.setattr(label_names, "SCORES", {"made up": lambda data, model: order[data.name]})
+    return " ".join(NAMES.conclude(found_of(NAMES, values)).sentences)
+
+
+def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    gains = {"zero-shot": 0.62, "1 shot": 0.3, "5 shots": 0.2, "20 shots": 0.0, "full data": 0.0}
+    rising = {data: 0.01 * place for place, data in enumerate(NAMES.datasets)} | {"trec50": 0.0}
+    told = _names(monkeypatch, gains, {data: 0.6 - value for data, value in rising.items()})
+    assert "a gain can be told up to 5 shots, and not beyond" in told
+    assert "'made up', computed before any training, goes against what names bring" in told
+    told = _names(monkeypatch, dict.fromkeys(gains, 0.2), {data: 0.2 + value for data, value in rising.items()})
+    assert "they help in as far as was tried" in told
+    assert "'made up', computed before any training, foretells" in told
+    told = _names(monkeypatch, dict.fromkeys(gains, 0.0), dict.fromkeys(rising, 0.0))
+    assert "in none of these can a gain be told from chance" in told
+    assert "cannot be shown to foretell" in told
+    assert {name for _, name, regime in all_places(NAMES) if regime == "5 shots"} == set(CHANGES)
+    assert len(NAMES.datasets) >= 10
+
+
+def test_too_few_label_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_names, "SCORES", {"made up": lambda data, model: 1.0})
+    values = {("trec50", name, "zero-shot"): 0.5 for name in (AS_THEY_ARE, NUMBERED)}
+    assert "too few to tell" in " ".join(NAMES.conclude(found_of(NAMES.on({"trec50": "question"}), values)).sentences)
+
+
+def test_label_counts() -> None:
+    places = all_places(COUNTS)
+    accuracies = {place: 0.4 if "100,000 with near" in place[1] else 0.8 for place in places}
+    found = found_of(COUNTS, accuracies)
+    cells = list(found.comparison.cells)
+    slow = cell("banking77", "100,000 with near ones", "5 shots", [True] * 400, 7, training_seconds=50.0)
+    quick = cell("banking77", "its own labels", "5 shots", [True] * 400, 7, training_seconds=25.0)
+    object.__setattr__(found.comparison, "cells", [*cells, slow, quick])
+    conclusion = COUNTS.conclude(found)
+    told = " ".join(conclusion.sentences)
+    assert "its own labels is right in 80.0 %; worse: 100,000 with near ones (-40.0" in told
+    assert "Far ones, zero-shot: its own labels is right in 80.0 %; not to be told apart" in told
+    assert "Near ones instead of far ones, zero-shot: 100,000 with far ones is right in 80.0 %; worse" in told
+    assert "(2 times)" in told
+    costs = conclusion.figures["costs"]["5 shots"]
+    assert costs["100,000 with near ones"]["training_seconds"] == pytest.approx(50 / 4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.floats(-5, 5), st.floats(-5, 5)), min_size=4, max_size=12))
+def test_rank_correlation_is_symmetric_and_bounded(pairs: list[tuple[float, float]]) -> None:
+    one, other = (list(values) for values in zip(*pairs, strict=True))
+    found, turned = rank_correlation(one, other, draws=20), rank_correlation(other, one, draws=20)
+    assert found.value == pytest.approx(turned.value)
+    assert rank_correlation(one, [-value for value in other], draws=20).value == pytest.approx(-found.value)
+    assert -1 - 1e-9 <= found.low <= found.high <= 1 + 1e-9
+    assert 0 < found.p <= 1
+
+
+def test_rank_correlation_knows_order_alone() -> None:
+    values = np.arange(10.0)
+    assert rank_correlation(list(values), list(np.exp(values))).value == pytest.approx(1)
+    assert rank_correlation(list(values), list(np.exp(values))).p < 0.001
+    assert rank_correlation([1, 1, 1, 1], [1, 2, 3, 4]).value == 0
+    with pytest.raises(MaskMatchError, match="at least 4"):
+        rank_correlation([1, 2], [1, 2])
+
+
+@pytest.mark.usefixtures("tiny_default")
+def test_scores_of_names_read_names_alone() -> None:
+    data = stand_ins(PROMPTS)["trec50"]
+    assert 0 <= apartness(data, None) <= 2
+    assert -2 <= apartness_over_numbers(data, None) <= 2
+    for name in ("informativeness", "informativeness with texts"):
+        assert 0 <= SCORES[name](data, None) <= 1

@@ -1,0 +1,58 @@
+"""The study of where a label is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from maskmatch.studies import find_study
+from maskmatch.studies.label_readout import BARE_ENCODER, BOTH_MASKS, LABEL_SIDE, readout_variants
+from maskmatch.tasks import TASKS
+from study_tools import all_places, found_of
+
+if TYPE_CHECKING:
+    from maskmatch.comparison import Variant
+
+STUDY = find_study("label-readout")
+
+
+def _variant(name: str) -> Variant:
+    return next(variant for variant in readout_variants(TASKS["question"]) if variant.name == name)
+
+
+def test_each_way_reads_where_its_name_says() -> None:
+    variants = readout_variants(TASKS["question"])
+    assert len(variants) == 2 * 19
+    assert len({variant.name for variant in variants}) == len(variants)
+    bare = _variant("text mask, label cls of bare name" + BARE_ENCODER)
+    assert (bare.row.input_readout, bare.row.label_readout) == ("mask", "cls")
+    assert bare.matcher["label_prompt"] == "{label}"
+    assert bare.matcher["prompt"] == TASKS["question"].prompt
+    assert bare.matcher["model"] == "all-MiniLM-L6-v2"
+    crossed = _variant("text max of bare text, label max of bare name")
+    assert (crossed.row.input_readout, crossed.row.label_readout) == ("max", "max")
+    assert crossed.matcher == {"prompt": "{text}", "label_prompt": "{label}"}
+    trained = STUDY.parts[1].variants_for("question")
+    assert [variant.name for variant in trained[:7]] == [
+        BOTH_MASKS,
+        "text mask, label mean",
+        "text mask, label max",
+        "text mask, label cls",
+        "text mask, label mean of bare name",
+        "text mean, label mask",
+        "text mean of bare text, label mean of bare name",
+    ]
+
+
+def test_the_answer_follows_the_cells() -> None:
+    places = all_places(STUDY)
+    best = found_of(STUDY, {place: 0.8 if place[1].startswith(BOTH_MASKS) else 0.4 for place in places})
+    told = " ".join(STUDY.conclude(best).sentences)
+    assert f"{BOTH_MASKS} is better than every other way that was tried" in told
+    assert "not the best place" not in told
+    worse = found_of(STUDY, {place: 0.8 if place[1].startswith(LABEL_SIDE[0]) else 0.4 for place in places})
+    told = " ".join(STUDY.conclude(worse).sentences)
+    assert f"not the best place to read: {LABEL_SIDE[0]}" in told
+    equal = found_of(STUDY, dict.fromkeys(places, 0.5))
+    told = " ".join(STUDY.conclude(equal).sentences)
+    assert "nothing beats" in told
+    assert "better: " not in told

@@ -1,0 +1,107 @@
+"""Pairs that are read at two masks, one for each side, with their difference and product."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import layer_norm
+
+from maskmatch import METHODS, ExportedMatcher, MaskMatcher, MaskMatchError, export
+from maskmatch.pair_readout import PairReadout
+from toy_data import A_LITTLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Tiny = Callable[..., Path]
+
+LABELS = ["same", "other"]
+PAIRS = [
+    {"text": "The card is lost.", "text_b": "Where is my card?"},
+    {"text": "refund the parcel", "text_b": "It is about the exchange rate; this is a question of money."},
+    {"text": "money", "text_b": "a question"},
+    {"text": "My card was lost at the station yesterday", "text_b": "block it"},
+]
+TRUTH = ["same", "other", "same", "other"]
+
+
+def test_difference_and_product_are_read_beside_the_two_sides() -> None:
+    torch.manual_seed(0)
+    readout, states = PairReadout(6), torch.randn(4, 2, 6)
+    torch.testing.assert_close(readout(states), states.mean(dim=1, keepdim=True))
+    with torch.no_grad():
+        readout.weight.normal_()
+    first, second = states.unbind(dim=1)
+    parts = [layer_norm(part, (6,)) for part in (first, second, (first - second).abs(), first * second)]
+    learned = sum(part @ weight.T for part, weight in zip(parts, readout.weight.split(6, dim=1), strict=True))
+    expected = (first + second) / 2 + learned / 6**0.5
+    torch.testing.assert_close(readout(states)[:, 0], expected)
+
+
+def test_before_training_it_is_matching_by_the_mean_of_both_masks(tiny: Tiny) -> None:
+    pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching")
+    assert pairs.config.prompt.template == '"{text}" is {mask}, "{text_b}" is {mask}.'
+    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", prompt=pairs.config.prompt.template)
+    np.testing.assert_allclose(pairs.predict_proba(PAIRS), plain.predict_proba(PAIRS), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["pair-matching", replace(METHODS["fine-tuning"], name="both sides", input_readout="pair")],
+    ids=["labels by name", "a matrix"],
+)
+def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: Any) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method=method)
+    matcher.fit(PAIRS, TRUTH, **A_LITTLE)
+    model = matcher.model()
+    assert model.pair is not None
+    weights = model.pair.weight.detach().split(16, dim=1)
+    assert all(float(weight.abs().max()) > 1e-4 for weight in weights[2:]), "difference and product are learned"
+    assert not model.is_pretrained("pair.weight")
+    found = matcher.predict_proba(PAIRS)
+    with torch.no_grad():
+        data = matcher._scorer.training_data(PAIRS, TRUTH, matcher._known_labels())
+        scores = model(**data.batch(range(4)))["scores"]
+    np.testing.assert_allclose(found, scores.softmax(dim=1).numpy(), atol=1e-4)
+    loaded = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))
+    np.testing.assert_allclose(loaded.predict_proba(PAIRS), found, atol=1e-6)
+    assert export(matcher, tmp_path / "export").is_close
+    np.testing.assert_allclose(
+        ExportedMatcher.from_pretrained(tmp_path / "export").predict_proba(PAIRS), found, atol=2e-5
+    )
+
+
+def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:
+    label_prompt = "{text} {text_b} {label} is {mask}."
+    matcher = MaskMatcher.from_pretrained(
+        tiny("bert"), LABELS, task="nli", method="pair-matching", label_prompt=label_prompt
+    )
+    matcher.fit(PAIRS, TRUTH, **A_LITTLE)
+    assert matcher.predict_proba(PAIRS).shape == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"task": "nli", "prompt": "{text} {text_b} {mask}"},
+            "reads two masks, one for each side of a pair",
+        ),
+        ({"task": "nli", "prompt": "{text} {text_b} {mask*3}"}, "has 3."),
+        ({"task": "topic"}, "The task 'topic' has a single field, so there is no pair to read"),
+    ],
+)
+def test_a_prompt_without_a_mask_for_each_side_is_refused(tiny: Tiny, options: Any, message: str) -> None:
+    with pytest.raises(MaskMatchError) as caught:
+        MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="pair-matching", **options)
+    assert message in str(caught.value)
+
+
+def test_a_single_text_may_have_two_masks_as_well(tiny: Tiny) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="pair-matching", prompt="{mask} {text} {mask}")
+    assert matcher.predict_proba(["money"]).shape == (1, 2)
