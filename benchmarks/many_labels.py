@@ -174,12 +174,9 @@ def _searching(base: torch.Tensor, names: list[str], kind: str) -> MaskMatcher:
     assert matcher.labels is not None
     scorer = matcher._scorer
     model = scorer.model(matcher.labels)
-    scorer._store.keep(
-        scorer.layout(matcher.labels).texts,
-        vectors,
-        weights=scorer._weights_version(model),
-        key=scorer.label_vector_key,
-    )
+    texts = scorer.label_texts(matcher.labels)
+    weights, key = scorer._weights_version(model), scorer.label_vector_key(texts)
+    scorer._store.keep(texts, vectors, weights=weights, key=key)
     _ = matcher.search_  # built here, and timed by itself
     return matcher
 

@@ -78,7 +78,8 @@ def check_labels(
     if test is not None:
         if labels is not None and matcher.labels != known:
             raise MaskMatchError("Labelled texts tell confusions of the classifier's own labels; leave labels out.")
-        rows = take_examples(*(test if isinstance(test, tuple) else (test, None)), fields)
+        given, targets = test if isinstance(test, tuple) else (test, None)
+        rows = take_examples(given, targets, fields)
         report = matcher.evaluate(rows.texts, rows.labels)
         material = _labelled(rows.texts, rows.labels or [], known)
         plain = rows.texts if plain is None else plain
