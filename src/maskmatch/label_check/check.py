@@ -155,7 +155,7 @@ def _words_of_pair(material: _Texts | None, first: int, second: int) -> tuple[li
     """The words that set the texts of two labels apart from each other."""
     if material is None:
         return [], []
-    own = np.flatnonzero((material.places == first) | (material.places == second))
+    own = np.flatnonzero((material.places == first) | (material.places == second)).tolist()
     places = (material.places[own] == second).astype(int).tolist()
     words = typical_words([material.texts[row] for row in own], places, 2)
     return words[0], words[1]
