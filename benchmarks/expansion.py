@@ -32,7 +32,7 @@ DATASETS = {
 }
 NAMES, EXAMPLES, WORDS = "names", "names and examples from unlabelled texts", "names and words of the vocabulary"
 SEEDS = (0, 1, 2)
-UNLABELLED = 1500
+UNLABELLED = 1000
 TEST_ROWS = 1000
 PROTOCOL = (
     f"{TEST_ROWS} test rows at most, a fixed draw; {UNLABELLED} unlabelled training texts at most, a draw for each "

@@ -175,12 +175,8 @@ def _searching(base: torch.Tensor, names: list[str], kind: str) -> MaskMatcher:
     scorer = matcher._scorer
     model = scorer.model(matcher.labels)
     texts = scorer.label_texts(matcher.labels)
-    scorer._store.keep(
-        texts,
-        vectors,
-        weights=scorer._weights_version(model),
-        key=scorer.label_vector_key(texts),
-    )
+    weights, key = scorer._weights_version(model), scorer.label_vector_key(texts)
+    scorer._store.keep(texts, vectors, weights=weights, key=key)
     _ = matcher.search_  # built here, and timed by itself
     return matcher
 

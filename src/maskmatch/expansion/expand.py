@@ -100,7 +100,8 @@ def _propose(source: SourceName, ground: Ground, given: _Given, phrases: int, ex
     if source == "texts":
         return matching_texts(ground, take_texts(given.texts, fields), examples)
     if source == "training-words":
-        rows = take_examples(*(given.train if isinstance(given.train, tuple) else (given.train, None)), fields)
+        texts, targets = given.train if isinstance(given.train, tuple) else (given.train, None)
+        rows = take_examples(texts, targets, fields)
         assert rows.labels is not None
         return training_words(ground.labels, rows.texts, rows.labels, phrases)
     if source == "words":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from torch import nn
 
     from maskmatch.expansion.ground import Ground
     from maskmatch.mlm_head import Head
@@ -69,8 +70,7 @@ def _liked(ground: Ground, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     import torch
     from torch.nn.functional import normalize
 
-    encoder = ground.matcher.encoder
-    table = encoder.model.get_input_embeddings().weight.detach().cpu()  # (vocabulary, embedding)
+    table = _embeddings(ground).weight.detach().cpu()  # (vocabulary, embedding)
     names = [label.name for label in ground.labels.labels]
     head = _head(ground)
     if head is not None:
@@ -79,6 +79,10 @@ def _liked(ground: Ground, ids: NDArray[np.int64]) -> NDArray[np.float32]:
     tokens = ground.tokens(names)
     means = torch.stack([centred[torch.tensor(own)].mean(dim=0) for own in tokens])  # (K, embedding)
     return np.asarray(normalize(means) @ normalize(centred[torch.from_numpy(ids)]).T)
+
+
+def _embeddings(ground: Ground) -> nn.Embedding:
+    return cast("nn.Embedding", ground.matcher.encoder.model.get_input_embeddings())
 
 
 def _head(ground: Ground) -> Head | None:
@@ -99,7 +103,7 @@ def _at_mask(ground: Ground, head: Head, names: Sequence[str], ids: NDArray[np.i
 
     from maskmatch.mlm_head import Transform
 
-    embeddings = ground.matcher.encoder.model.get_input_embeddings()
+    embeddings = _embeddings(ground)
     with torch.no_grad():
         states = torch.from_numpy(ground.matcher.phrase_states(names))  # (K, masks, dim)
         transform = Transform(states.shape[-1], embeddings, head.config)

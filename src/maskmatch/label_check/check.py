@@ -78,7 +78,8 @@ def check_labels(
     if test is not None:
         if labels is not None and matcher.labels != known:
             raise MaskMatchError("Labelled texts tell confusions of the classifier's own labels; leave labels out.")
-        rows = take_examples(*(test if isinstance(test, tuple) else (test, None)), fields)
+        given, targets = test if isinstance(test, tuple) else (test, None)
+        rows = take_examples(given, targets, fields)
         report = matcher.evaluate(rows.texts, rows.labels)
         material = _labelled(rows.texts, rows.labels or [], known)
         plain = rows.texts if plain is None else plain
@@ -154,7 +155,7 @@ def _words_of_pair(material: _Texts | None, first: int, second: int) -> tuple[li
     """The words that set the texts of two labels apart from each other."""
     if material is None:
         return [], []
-    own = np.flatnonzero((material.places == first) | (material.places == second))
+    own = np.flatnonzero((material.places == first) | (material.places == second)).tolist()
     places = (material.places[own] == second).astype(int).tolist()
     words = typical_words([material.texts[row] for row in own], places, 2)
     return words[0], words[1]

@@ -90,8 +90,10 @@ def measure(ground: Ground, texts: NDArray[np.float32] | None = None) -> Informa
     scores = np.sqrt(sense * distinctness)  # (K,)
     commitment = None if texts is None else commit(texts, ground.vectors)
     return Informativeness(
-        float(scores.mean()) if commitment is None else commitment,
-        *(tuple(map(float, values)) for values in (scores, sense, distinctness)),
+        score=float(scores.mean()) if commitment is None else commitment,
+        scores=tuple(scores.tolist()),
+        sense=tuple(sense.tolist()),
+        distinctness=tuple(distinctness.tolist()),
         commitment=commitment,
     )
 
