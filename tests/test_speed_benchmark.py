@@ -19,7 +19,7 @@ from benchmarks.speed import bars, page, prediction, training
 from benchmarks.speed.kept import Kept
 from benchmarks.speed.rounds import Work, alternate
 from benchmarks.speed.sizes import TINY
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskmatch import MaskMatchError
@@ -67,7 +67,7 @@ def test_a_failure_is_told_in_a_line_and_a_dead_process_starts_again(crew: Crew)
     with pytest.raises(PeerDiedError, match="maskmatch ended"):
         crew.ask(OURS, "prepare", name="a", kind="step", settings={"labels": 13})
     assert crew.ask(OURS, "prepare", name="a", kind="step", settings={"labels": 1})
-    assert crew.lives[OURS] == 2
+    assert crew.lives[OURS, ""] == 2
 
 
 def test_a_process_that_takes_too_long_is_ended(crew: Crew) -> None:
@@ -85,10 +85,10 @@ def test_rounds_give_medians_of_turns_and_end_curves_that_fail(crew: Crew) -> No
     assert points[3]["ended"] == points[2]["ended"], "what is larger is not tried"
 
 
-def test_a_curve_ends_behind_a_run_that_took_too_long(crew: Crew) -> None:
-    points = alternate(crew, [step(1, slow=True), step(2, slow=True)], repeats=1, limit=30)
+def test_a_curve_ends_before_a_run_that_would_take_too_long(crew: Crew) -> None:
+    points = alternate(crew, [step(1, slow=True), step(2, slow=True)], repeats=1, limit=80)
     assert points[0].seconds == [50.0]
-    assert points[1].ended == "a run would take about 100 s or more"
+    assert points[1].ended == "a run would take about 100 s"
 
 
 def test_a_process_that_dies_over_one_work_prepares_the_others_again(crew: Crew) -> None:
@@ -142,6 +142,8 @@ def test_all_parts_run_keep_what_they_found_and_make_a_page(
     assert {point["peer"] for point in results["prediction"]["points"]} == set(PEERS)
     sizes = {point["size"] for point in results["curves"]["step_labels"]["points"]}
     assert sizes == set(TINY.labels)
+    points = results["curves"]["prediction_labels"]["points"]
+    assert [point["recall"] for point in points if point["way"] == "maskmatch"] == [1.0] * len(TINY.labels)
 
     figures = page.figures()
     assert page.NOT_YET not in figures
@@ -235,6 +237,7 @@ def test_a_real_peer_starts_in_its_environment(name: str, tmp_path: Path) -> Non
         assert set(crew.ask(name, "about")["versions"]) == set(PEERS[name].packages)
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.sampled_from("abcdefg"), min_size=3, unique=True), st.integers(1, 40))
 def test_names_are_distinct_and_the_first_of_more(words: list[str], count: int) -> None:
     names = material.make_names(words, count)
@@ -243,12 +246,14 @@ def test_names_are_distinct_and_the_first_of_more(words: list[str], count: int) 
     assert material.make_names(words, count + 3)[:count] == names
 
 
+@settings(max_examples=30, deadline=None)
 @given(st.integers(1, 30), st.integers(1, 5))
 def test_texts_have_the_length_that_was_asked_for(length: int, count: int) -> None:
     texts = material.make_texts(["my card is lost", "refund please"], length, count)
     assert [len(text.split()) for text in texts] == [length] * count
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.dictionaries(
         st.text(min_size=1, max_size=12),

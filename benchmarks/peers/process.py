@@ -108,9 +108,9 @@ class Crew:
 
     def __init__(self, environments: Path, logs: Path) -> None:
         self._environments, self._logs = environments, logs
-        self._living: dict[str, PeerProcess] = {}
-        self.lives: Counter[str] = Counter()
-        """How often each peer was started: what an earlier life had prepared is gone."""
+        self._living: dict[tuple[str, str], PeerProcess] = {}
+        self.lives: Counter[tuple[str, str]] = Counter()
+        """How often each process was started: what an earlier life had prepared is gone."""
 
     def __enter__(self) -> Crew:
         return self
@@ -127,15 +127,23 @@ class Crew:
         """What starts a peer."""
         return [str(python_of(peer, self._environments)), "-m", f"benchmarks.peers.{peer.module}"]
 
-    def ask(self, peer: str, command: str, **arguments: Any) -> dict[str, Any]:
-        """Ask the living process of a peer."""
-        if peer not in self._living:
-            self._living[peer] = self.start(peer)
-            self.lives[peer] += 1
+    def ask(self, peer: str, command: str, *, room: str = "", **arguments: Any) -> dict[str, Any]:
+        """Ask the living process of a peer.
+
+        Args:
+            peer: The peer.
+            command: What to do.
+            room: Which of its processes; one for each name is started.
+            arguments: What the command needs.
+        """
+        place = peer, room
+        if place not in self._living:
+            self._living[place] = self.start(peer)
+            self.lives[place] += 1
         try:
-            return self._living[peer].ask(command, **arguments)
+            return self._living[place].ask(command, **arguments)
         except PeerDiedError:
-            self._living.pop(peer).close()
+            self._living.pop(place).close()
             raise
 
     def close(self) -> None:

@@ -64,7 +64,8 @@ def _prediction(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _curves(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    recall = result["recall"] if result["recall"]["labels"] == 1_000_000 else {"recall": None}
+    most = [point for point in result["prediction_labels"]["points"] if point["size"] == 1_000_000]
+    recall = next((point["recall"] for point in most if "recall" in point), None)
     return [
         _bar(
             "training step with 10,000 labels, as a multiple of that with 100",
@@ -78,7 +79,7 @@ def _curves(result: Mapping[str, Any]) -> list[dict[str, Any]]:
             "at most",
             1.5,
         ),
-        _bar("recall at 1 with 1,000,000 labels", recall["recall"], "at least", 0.99),
+        _bar("recall at 1 with 1,000,000 labels", recall, "at least", 0.99),
         _bar("share of the machine's matrix products that training reaches", result["peak"]["share"], "at least", 0.5),
     ]
 

@@ -50,7 +50,6 @@ def measure(session: Session) -> dict[str, Any]:
         found[name] = {"measured": cell["measured"], "points": cell["found"]}
         if name.endswith("_labels"):
             found[f"{name}_memory"] = {"points": _memories(session, name, works, cell["found"])}
-    found["recall"] = _recall(session, texts)
     found["peak"] = _share_of_peak(session, texts)
     return found
 
@@ -73,7 +72,7 @@ def step_labels(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[Work]:
                 for way in ("head", "names")
             ]
             works.append(_setfit(sizes, same, labels))
-            works.append(Work("GLiClass, untrained", "GLiClass", "step", same, 1, labels))
+            works.append(_gliclass(sizes, same, labels))
     return works
 
 
@@ -85,8 +84,10 @@ def prediction_labels(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[
         mixed = labels > sizes.most_read
         made = {"words": words, "labels": labels, "mixed": mixed}
         ours = {"texts": rows, **made}
-        works.append(Work(OURS_AUTO, OURS, "prediction", ours, len(rows), labels))
-        works.append(Work(EXACT, OURS, "prediction", {**ours, "search": "exact"}, len(rows), labels))
+        works += [
+            Work(name, OURS, "prediction", {**ours, "search": search}, len(rows), labels, search, rows)
+            for name, search in ((OURS_AUTO, "auto"), (EXACT, "exact"))
+        ]
         works += _others(sizes, encoder, rows, made, labels)
     return works
 
@@ -103,7 +104,7 @@ def step_length(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[Work]:
             Work(f"bare loop, {way}", "bare loop", "step", {**same, "way": way}, 1, length) for way in ("head", "names")
         ]
         works.append(_setfit(sizes, same, length))
-        works.append(Work("GLiClass, untrained", "GLiClass", "step", same, 1, length))
+        works.append(_gliclass(sizes, same, length))
     return works
 
 
@@ -112,7 +113,7 @@ def prediction_length(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[
     words, labels = words_of(texts), sizes.length_labels
     works = []
     for length in sizes.lengths:
-        rows: list[Any] = make_texts(texts, length, sizes.curve_texts)
+        rows: list[Any] = make_texts(texts, length, sizes.length_texts)
         made = {"words": words, "labels": labels}
         works += [
             Work(name, OURS, "prediction", {"texts": rows, **made, "runtime": runtime}, len(rows), length)
@@ -143,8 +144,23 @@ def _setfit(sizes: Sizes, settings: dict[str, Any], size: int) -> Work:
     return Work("SetFit, 16 pairs", "SetFit", "step", {**settings, "steps": steps}, steps, size)
 
 
+def _gliclass(sizes: Sizes, settings: dict[str, Any], size: int) -> Work:
+    few = settings["texts"][: sizes.prompt_batch]
+    return Work("GLiClass, untrained", "GLiClass", "step", {**settings, "texts": few}, len(few) / sizes.batch, size)
+
+
 def _round(session: Session, works: Sequence[Work]) -> list[dict[str, Any]]:
-    return [point.to_dict() for point in alternate(session.crew, works, session.sizes.repeats, session.sizes.limit)]
+    points = alternate(session.crew, works, session.sizes.repeats, session.sizes.limit)
+    exact = {point.work.size: point.answers for point in points if point.work.curve == EXACT}
+    found = []
+    for point in points:
+        told = point.to_dict()
+        right = exact.get(point.work.size)
+        if point.work.curve == OURS_AUTO and point.answers and right:
+            same = sum(ours == other for ours, other in zip(point.answers, right, strict=True))
+            told["recall"] = round(same / len(right), 4)
+        found.append(told)
+    return found
 
 
 def _memories(
@@ -173,25 +189,6 @@ def _memory(session: Session, work: Work) -> dict[str, Any]:
         return {"ended": str(error)}
     finally:
         process.close()
-
-
-def _recall(session: Session, texts: Sequence[Any]) -> dict[str, Any]:
-    """How often the search among the most labels finds the label of the exact search, on real texts."""
-    sizes = session.sizes
-    labels, rows = max(sizes.labels), list(texts[: sizes.curve_texts])
-    settings = {"texts": rows, "words": words_of(texts), "labels": labels, "mixed": labels > sizes.most_read}
-
-    def found() -> dict[str, Any]:
-        answers = []
-        for search in ("auto", "exact"):
-            asked = {**settings, "search": search}
-            session.crew.ask(OURS, "prepare", name="search", kind="prediction", settings=asked)
-            answers.append(session.crew.ask(OURS, "predict", name="search", texts=rows)["labels"])
-            session.crew.ask(OURS, "drop", name="search")
-        same = sum(one == other for one, other in zip(*answers, strict=True))
-        return {"labels": labels, "texts": len(rows), "recall": round(same / len(rows), 4)}
-
-    return dict(session.kept.measured("curves-recall", {"sizes": sizes.to_dict()}, found)["found"])
 
 
 def _share_of_peak(session: Session, texts: Sequence[Any]) -> dict[str, Any]:

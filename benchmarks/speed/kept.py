@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.peers.table import PEERS
 from maskmatch.comparison.provenance import machine, versions
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class Kept:
 
     def __init__(self, folder: Path, again: bool = False) -> None:
         self._folder, self._again = folder, again
-        self._world = {"machine": machine(), "versions": versions(), "source": _source()}
+        peers = {name: peer.requirements for name, peer in PEERS.items()}
+        self._world = {"machine": machine(), "versions": versions(), "source": _source(), "peers": peers}
 
     def measured(self, name: str, settings: Any, measure: Callable[[], Any]) -> dict[str, Any]:
         """What was measured before under these settings, or is measured now.

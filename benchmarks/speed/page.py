@@ -164,11 +164,12 @@ def _curves(result: Mapping[str, Any]) -> list[str]:
         if memory is not None:
             blocks += [f"![{heading}: memory]({_file(name + '_memory')})"]
             blocks.append(_curve_table(across, memory["points"], "megabytes", megabytes))
-    recall, peak = result["recall"], result["peak"]
+    recalls = [point for point in result["prediction_labels"]["points"] if "recall" in point]
+    told = "; ".join(f"{point['size']:,}: {point['recall']:.2%}" for point in recalls)
+    peak = result["peak"]
     blocks += [
         "### Recall and the share of the machine",
-        f"Among {recall['labels']:,} labels, `{OURS_AUTO}` names the label of exact search (`{EXACT}`) for "
-        f"{recall['recall']:.2%} of {recall['texts']:,} texts.",
+        f"How often `{OURS_AUTO}` names the label of `{EXACT}`, by the number of labels: {told}.",
         f"A training step with {peak['labels']} labels does {peak['operations_a_step'] / 1e9:.1f} billion operations, "
         f"{peak['training_gigaflops']:.1f} billion a second; large matrix products reach {peak['peak_gigaflops']:.1f} "
         f"billion a second on this machine in the same run, so that is {peak['share']:.0%}.",

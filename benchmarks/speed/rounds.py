@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import log
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.peers.process import PeerError
@@ -13,9 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from benchmarks.peers.process import Crew
-
-RUN_LIMITS = 4
-"""A curve also ends before a size at which a run would take so many times the limit, by proportion."""
 
 PREPARING_LIMITS = 40
 """Preparing may take so many times the limit: it is done once."""
@@ -38,13 +37,22 @@ class Work:
     peer: str
     kind: str
     settings: Mapping[str, Any]
-    units: int = 1
+    units: float = 1
     size: int = 0
+    room: str = ""
+    """Which process of the peer does it: what takes much memory has one of its own."""
+    asked: Sequence[Any] = ()
+    """Texts that are predicted once more after all turns, for their labels."""
 
     @property
     def name(self) -> str:
         """What tells it from others of a round."""
         return f"{self.curve}/{self.size}"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The process that does it."""
+        return self.peer, self.room
 
 
 @dataclass
@@ -57,7 +65,9 @@ class Point:
     ended: str | None = None
     prepared_in: float = 0.0
     life: int = 0
-    """In which life of the peer's process it was prepared."""
+    """In which life of the process it was prepared."""
+    answers: list[str] = field(default_factory=list)
+    """The labels of the texts that were asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON, with the median of the seconds of one text or step."""
@@ -77,8 +87,8 @@ class Point:
 def alternate(crew: Crew, works: Sequence[Work], repeats: int, limit: float) -> list[Point]:
     """Prepare all works, run each once to warm up, then all in turns.
 
-    A curve ends behind the size at which a run took longer than the limit, and before one at which it would take far
-    longer by proportion, or failed.
+    A curve ends before the size at which a run would take longer than the limit, if its seconds go on growing as they
+    did, or at which it failed.
 
     Args:
         crew: The peers' processes.
@@ -87,14 +97,14 @@ def alternate(crew: Crew, works: Sequence[Work], repeats: int, limit: float) -> 
         limit: The most seconds of a run.
     """
     points = [Point(work) for work in works]
-    last: dict[str, Point] = {}
+    curves: dict[str, list[Point]] = {}
     for point in points:
-        before = last.get(point.work.curve)
-        point.ended = None if before is None else _reason_to_end(before, point.work.size, limit)
+        before = curves.setdefault(point.work.curve, [])
+        point.ended = _reason_to_end(before, point.work.size, limit) if before else None
         if point.ended is None:
             _prepare(crew, point, limit)
         _tell(point)
-        last[point.work.curve] = point
+        before.append(point)
     living = [point for point in points if point.ended is None]
     for point in living:
         point.seconds = []  # of warming up
@@ -103,45 +113,55 @@ def alternate(crew: Crew, works: Sequence[Work], repeats: int, limit: float) -> 
             if point.ended is None:
                 _turn(crew, point, limit)
     for point in living:
-        if crew.lives[point.work.peer] == point.life:
-            crew.ask(point.work.peer, "drop", name=point.work.name)
+        _finish(crew, point)
     return points
 
 
-def _reason_to_end(before: Point, size: int, limit: float) -> str | None:
-    if before.ended is not None:
-        return before.ended
-    growth = size / max(1, before.work.size)
-    run, preparing = before.seconds[-1], before.prepared_in
-    if run > limit or run * growth > RUN_LIMITS * limit:
-        return f"a run would take about {run * growth:.0f} s or more"
-    if preparing * growth > PREPARING_LIMITS * limit:
-        return f"preparing would take about {preparing * growth:.0f} s or more"
+def _reason_to_end(before: Sequence[Point], size: int, limit: float) -> str | None:
+    """Why a curve ends before a size, if it does."""
+    if before[-1].ended is not None:
+        return before[-1].ended
+    sizes = [point.work.size for point in before]
+    run = expected(sizes, [point.seconds[-1] for point in before], size)
+    if run > limit:
+        return f"a run would take about {run:.0f} s"
+    preparing = expected(sizes, [point.prepared_in for point in before], size)
+    if preparing > PREPARING_LIMITS * limit:
+        return f"preparing would take about {preparing:.0f} s"
     return None
+
+
+def expected(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float:
+    """The seconds at a size: they go on growing as between the last two sizes; after one, in proportion.
+
+    Example:
+        >>> expected([10], [1.0], 100), expected([10, 100], [1.0, 1.0], 1000), expected([1, 2], [1.0, 4.0], 4)
+        (10.0, 1.0, 16.0)
+    """
+    power = 1.0
+    if len(sizes) > 1:
+        power = max(0.0, log(max(seconds[-1], 1e-6) / max(seconds[-2], 1e-6)) / log(sizes[-1] / sizes[-2]))
+    return float(seconds[-1] * (size / sizes[-1]) ** power)
 
 
 def _prepare(crew: Crew, point: Point, limit: float) -> None:
     work = point.work
     try:
-        answer = crew.ask(
-            work.peer,
-            "prepare",
-            name=work.name,
-            kind=work.kind,
-            settings=dict(work.settings),
-            longest=PREPARING_LIMITS * limit,
-        )
+        settings, longest = dict(work.settings), PREPARING_LIMITS * limit
+        answer = _ask(crew, work, "prepare", kind=work.kind, settings=settings, longest=longest)
         point.prepared_in = answer["seconds"]
-        point.life = crew.lives[work.peer]
+        point.life = crew.lives[work.place]
         _run(crew, point, limit)
+        if point.seconds[-1] > limit / 10:  # a first run may have compiled things, which says nothing of further ones
+            _run(crew, point, limit)
     except PeerError as error:
         point.ended = str(error)
 
 
 def _turn(crew: Crew, point: Point, limit: float) -> None:
     try:
-        if crew.lives[point.work.peer] != point.life:  # its process died over another work
-            measured = point.seconds
+        if crew.lives[point.work.place] != point.life:  # its process died over another work
+            measured, point.seconds = point.seconds, []
             _prepare(crew, point, limit)
             point.seconds = measured
         if point.ended is None:
@@ -150,11 +170,25 @@ def _turn(crew: Crew, point: Point, limit: float) -> None:
         point.ended = str(error)
 
 
+def _finish(crew: Crew, point: Point) -> None:
+    """Ask for labels, if they are wanted, and free the memory."""
+    if crew.lives[point.work.place] != point.life:
+        return
+    with suppress(PeerError):  # what was measured holds
+        if point.work.asked and point.ended is None:
+            point.answers = _ask(crew, point.work, "predict", texts=list(point.work.asked))["labels"]
+        _ask(crew, point.work, "drop")
+
+
 def _run(crew: Crew, point: Point, limit: float) -> None:
-    answer = crew.ask(point.work.peer, "run", name=point.work.name, longest=PREPARING_LIMITS * limit)
+    answer = _ask(crew, point.work, "run", longest=PREPARING_LIMITS * limit)
     point.seconds.append(answer.pop("seconds"))
     answer.pop("peak_megabytes", None)  # of a process that holds more than this work
     point.facts = answer
+
+
+def _ask(crew: Crew, work: Work, command: str, **arguments: Any) -> dict[str, Any]:
+    return crew.ask(work.peer, command, room=work.room, name=work.name, **arguments)
 
 
 def _tell(point: Point) -> None:

@@ -53,7 +53,7 @@ def ways(dataset: str, sizes: Sizes, folder: str) -> list[Way]:
     ]
     others = [
         Way(f"SetFit, {number} iterations", "SetFit", {"model": folder, "num_iterations": number})
-        for number in sizes.iterations
+        for number in sizes.iterations[sizes.datasets.index(dataset)]
     ]
     others += [Way(f"bare loop, {way}", "bare loop", {"model": folder, "way": way}) for way in ("head", "names")]
     others.append(Way("tf-idf + logistic regression", "tf-idf"))
@@ -107,7 +107,7 @@ def _run(
     session.crew.ask(way.peer, "drop", name="training")
     right = sum(str(ours) == str(true) for ours, true in zip(predicted["labels"], truth, strict=True))
     return {
-        "seconds": round(run["seconds"], 3),
+        "seconds": float(f"{run['seconds']:.4g}"),
         "steps": run.get("steps"),
         "peak_megabytes": round(run["peak_megabytes"], 1),
         "accuracy": round(right / len(truth), 4),
@@ -129,7 +129,7 @@ def table_of(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "share": share,
                 "peer": found[0]["peer"],
                 "runs": len(found),
-                "seconds": round(statistics.median(cell["seconds"] for cell in found), 3),
+                "seconds": statistics.median(cell["seconds"] for cell in found),
                 "steps": found[0]["steps"],
                 "accuracy": round(statistics.mean(accuracies), 4),
                 "accuracy_sd": round(statistics.stdev(accuracies), 4) if len(found) > 1 else None,
