@@ -18,6 +18,10 @@ STYLE = (
     "text{font:13px system-ui,sans-serif;fill:#1d2226}.quiet{fill:#5f6870}.grid{stroke:#dfe3e1;fill:none}"
     ".frame{stroke:#5f6870;fill:none}.line{fill:none;stroke-width:1.8}"
 )
+ROUND = (1, 2, 5)
+DECADES_WITH_STEPS = 2.5
+"""An axis over fewer powers of ten also names the steps between them."""
+
 WIDTH = 660.0
 LEFT, TOP, PLOT_WIDTH, PLOT_HEIGHT = 76.0, 14.0, 560.0, 300.0
 
@@ -37,10 +41,18 @@ class Axis:
     logarithmic: bool = True
 
     def range(self, values: Sequence[float]) -> tuple[float, float]:
-        """Bounds that hold all values and are easy to read."""
+        """Bounds that hold all values and are easy to read; logarithms of them, if the axis is logarithmic.
+
+        Example:
+            >>> Axis("", str).range([8, 192]) == (log10(5), log10(200))
+            True
+        """
         if self.logarithmic:
-            low, high = floor(log10(min(values)) + 1e-9), ceil(log10(max(values)) - 1e-9)
-            return float(low), float(max(high, low + 1))
+            around = range(floor(log10(min(values))) - 1, ceil(log10(max(values))) + 2)
+            round_ones = [factor * 10.0**power for power in around for factor in ROUND]
+            low = max(value for value in round_ones if value <= min(values) * (1 + 1e-9))
+            high = min(value for value in round_ones if value >= max(values) * (1 - 1e-9))
+            return log10(low), log10(high if high > low else 10 * low)
         step = 0.05
         low, high = floor(min(values) / step) * step, ceil(max(values) / step) * step
         return low, max(high, low + step)
@@ -48,7 +60,9 @@ class Axis:
     def ticks(self, low: float, high: float) -> list[float]:
         """The values that are named."""
         if self.logarithmic:
-            return [10.0**power for power in range(round(low), round(high) + 1)]
+            factors = ROUND if high - low < DECADES_WITH_STEPS else ROUND[:1]
+            values = [factor * 10.0**power for power in range(floor(low) - 1, ceil(high) + 1) for factor in factors]
+            return [value for value in values if low - 1e-9 <= log10(value) <= high + 1e-9]
         step = next(step for step in (0.01, 0.05, 0.1, 0.2, 0.5) if (high - low) / step <= 8 or step == 0.5)
         return [round(step * place, 4) for place in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 

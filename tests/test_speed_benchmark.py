@@ -268,6 +268,17 @@ def test_a_picture_is_well_formed_whatever_it_shows(series: dict[str, list[tuple
     assert picture.count("<title>") == len(series) + sum(map(len, series.values()))
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(1e-5, 1e7), min_size=1, max_size=5), st.booleans())
+def test_an_axis_holds_its_values_and_names_some_of_them(values: list[float], logarithmic: bool) -> None:
+    axis = plots.Axis("seconds", str, logarithmic)
+    values = values if logarithmic else [value % 1 for value in values]
+    low, high = axis.range(values)
+    assert all(-1e-6 <= axis.place(value, low, high) <= 1 + 1e-6 for value in values)
+    assert 1 <= len(axis.ticks(low, high)) <= 14
+    assert all(-1e-6 <= axis.place(tick, low, high) <= 1 + 1e-6 for tick in axis.ticks(low, high))
+
+
 def test_a_process_that_cannot_start_tells_its_last_words(tmp_path: Path) -> None:
     process = PeerProcess([sys.executable, "-c", "raise SystemExit('no such library')"], "a peer", tmp_path / "log")
     with pytest.raises(PeerDiedError, match="a peer ended: no such library"):
