@@ -22,7 +22,7 @@ ROUND = (1, 2, 5)
 DECADES_WITH_STEPS = 2.5
 """An axis over fewer powers of ten also names the steps between them."""
 
-WIDTH = 660.0
+WIDTH = 688.0
 LEFT, TOP, PLOT_WIDTH, PLOT_HEIGHT = 76.0, 14.0, 560.0, 300.0
 
 

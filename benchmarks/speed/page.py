@@ -252,10 +252,12 @@ def seconds(value: float) -> str:
     """A time as it is read most easily.
 
     Example:
-        >>> seconds(0.00012), seconds(0.25), seconds(12)
-        ('0.12 ms', '250 ms', '12 s')
+        >>> seconds(0.00012), seconds(0.25), seconds(12), seconds(1500)
+        ('0.12 ms', '250 ms', '12 s', '1,500 s')
     """
-    return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
+    if value >= 1:
+        return f"{value:.3g} s" if value < 100 else f"{value:,.0f} s"
+    return f"{1000 * value:.3g} ms"
 
 
 def megabytes(value: float) -> str:
