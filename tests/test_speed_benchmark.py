@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
 import json
 import sys
@@ -15,7 +16,7 @@ from benchmarks.peers import environments
 from benchmarks.peers.process import Crew, PeerDiedError, PeerError, PeerProcess
 from benchmarks.peers.table import OURS, PEERS, Peer
 from benchmarks.speed import __main__ as speed
-from benchmarks.speed import bars, page, prediction, training
+from benchmarks.speed import bars, page, prediction, rounds, training
 from benchmarks.speed.kept import Kept
 from benchmarks.speed.rounds import Work, alternate
 from benchmarks.speed.sizes import TINY
@@ -277,6 +278,13 @@ def test_an_axis_holds_its_values_and_names_some_of_them(values: list[float], lo
     assert all(-1e-6 <= axis.place(value, low, high) <= 1 + 1e-6 for value in values)
     assert 1 <= len(axis.ticks(low, high)) <= 14
     assert all(-1e-6 <= axis.place(tick, low, high) <= 1 + 1e-6 for tick in axis.ticks(low, high))
+
+
+@pytest.mark.parametrize("module", [material, plots, page, rounds])
+def test_examples_in_docstrings_hold(module: Any) -> None:
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert not result.failed
 
 
 def test_a_process_that_cannot_start_tells_its_last_words(tmp_path: Path) -> None:
