@@ -75,7 +75,8 @@ class Step:
         self._optimizer = torch.optim.AdamW(self._encoder.parameters, lr=RATE, fused=True)
 
     def run(self) -> None:
-        cross_entropy(self._encoder.scores(self._texts), self._targets).backward()
+        loss: Any = cross_entropy(self._encoder.scores(self._texts), self._targets)
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(self._encoder.parameters, 1.0)
         self._optimizer.step()
         self._optimizer.zero_grad()
@@ -105,14 +106,15 @@ class Training:
         epochs = max(3, math.ceil(STEPS / math.ceil(len(rows) / BATCH)))
         steps = epochs * math.ceil(len(rows) / BATCH)
         optimizer = torch.optim.AdamW(self._encoder.parameters, lr=RATE, fused=True)
-        schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+        schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]
         self._encoder.model.train()
         for _ in range(epochs):
             order.shuffle(rows)
             for start in range(0, len(rows), BATCH):
                 batch = rows[start : start + BATCH]
                 scores = self._encoder.scores([self._texts[row] for row in batch])
-                cross_entropy(scores, self._targets[batch]).backward()
+                loss: Any = cross_entropy(scores, self._targets[batch])
+                loss.backward()
                 torch.nn.utils.clip_grad_norm_(self._encoder.parameters, 1.0)
                 optimizer.step()
                 schedule.step()

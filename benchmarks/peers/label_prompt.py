@@ -21,6 +21,24 @@ if TYPE_CHECKING:
 
 MARKS = ("<<LABEL>>", "<<SEP>>", "<<EXAMPLE>>")
 LONGEST = 1_000_000
+SMALL_ENCODER: dict[str, Any] = {
+    "vocab_size": 128_100,
+    "hidden_size": 768,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 0,
+    "relative_attention": True,
+    "position_buckets": 256,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+    "pos_att_type": "p2c|c2p",
+    "max_relative_positions": -1,
+    "position_biased_input": False,
+}
+"""The shape of microsoft/deberta-v3-small, which gliclass-small is built on."""
+
 PAIRS_AT_ONCE = 2**22
 """So many pairs of tokens of a batch are compared at once at most: what they take grows with their square."""
 
@@ -29,9 +47,9 @@ def _build(model: str, shape: str) -> tuple[Any, Any]:
     """The model and its tokenizer, which is that of the given encoder in both shapes."""
     tokenizer = AutoTokenizer.from_pretrained(model)
     tokenizer.add_special_tokens({"additional_special_tokens": list(MARKS)})
-    encoder = AutoConfig.from_pretrained(model) if shape == "same encoder" else _small_encoder()
+    encoder = AutoConfig.from_pretrained(model) if shape == "same encoder" else DebertaV2Config(**SMALL_ENCODER)
     encoder.vocab_size = max(encoder.vocab_size, len(tokenizer))
-    marks = tokenizer.convert_tokens_to_ids(list(MARKS))
+    marks: Any = tokenizer.convert_tokens_to_ids(list(MARKS))
     config = GLiClassModelConfig(
         encoder_config=encoder,
         encoder_model=model,
@@ -42,26 +60,6 @@ def _build(model: str, shape: str) -> tuple[Any, Any]:
         prompt_first=True,
     )
     return GLiClassModel(config), tokenizer
-
-
-def _small_encoder() -> DebertaV2Config:
-    """The shape of microsoft/deberta-v3-small, which gliclass-small is built on."""
-    return DebertaV2Config(
-        vocab_size=128_100,
-        hidden_size=768,
-        num_hidden_layers=6,
-        num_attention_heads=12,
-        intermediate_size=3072,
-        max_position_embeddings=512,
-        type_vocab_size=0,
-        relative_attention=True,
-        position_buckets=256,
-        norm_rel_ebd="layer_norm",
-        share_att_key=True,
-        pos_att_type="p2c|c2p",
-        max_relative_positions=-1,
-        position_biased_input=False,
-    )
 
 
 class _Reader:
@@ -126,7 +124,8 @@ class Step:
             rows = slice(start, start + reader.at_once)
             tokens = reader.tokens(reader.texts[rows])
             scores = reader.model(**tokens, max_num_classes=len(reader.names)).logits
-            torch.nn.functional.cross_entropy(scores, self._targets[rows]).backward()
+            loss: Any = torch.nn.functional.cross_entropy(scores, self._targets[rows])
+            loss.backward()
         self._optimizer.step()
         self._optimizer.zero_grad()
 

@@ -67,12 +67,12 @@ class Step:
         assert matcher.labels is not None
         rows = [names[row % labels] for row in range(len(texts))]
         data = matcher._scorer.training_data(list(texts), rows, matcher.labels, label_encoding=label_encoding)  # type: ignore[arg-type]
-        self._batch = lambda: data.batch(range(len(texts)))
+        self._data, self._rows = data, range(len(texts))
         self._model = matcher._scorer.model(matcher.labels).train()
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=2e-4, fused=True)
 
     def run(self) -> Mapping[str, Any] | None:
-        self._model(**self._batch())["loss"].backward()
+        self._model(**self._data.batch(self._rows))["loss"].backward()
         torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
         self._optimizer.step()
         self._optimizer.zero_grad()
@@ -173,13 +173,15 @@ def _matcher(
 
 def _cpu_attention() -> dict[Any, Any]:
     """The attention of the CPU, which torch's counter does not know of."""
-    from torch.utils.flop_counter import sdpa_backward_flop_count, sdpa_flop_count
+    from torch.utils import flop_counter
+
+    counter: Any = flop_counter
 
     def forward(query: Any, key: Any, value: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
-        return int(sdpa_flop_count(query, key, value))
+        return int(counter.sdpa_flop_count(query, key, value))
 
     def backward(gradient: Any, query: Any, key: Any, value: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
-        return int(sdpa_backward_flop_count(gradient, query, key, value))
+        return int(counter.sdpa_backward_flop_count(gradient, query, key, value))
 
     operations = torch.ops.aten
     return {

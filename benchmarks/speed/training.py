@@ -88,7 +88,13 @@ def _dataset(session: Session, dataset: str) -> Iterator[dict[str, Any]]:
                 {"way": asdict(way), "shots": sizes.shots, "turn": turn, "texts": len(texts)},
                 lambda way=way, turn=turn: _run(session, way, {**rows, "seed": turn}, texts, truth),  # type: ignore[misc]
             )
-            found = {"dataset": dataset, "way": way.name, "share": way.share, "peer": way.peer, "turn": turn}
+            found: dict[str, Any] = {
+                "dataset": dataset,
+                "way": way.name,
+                "share": way.share,
+                "peer": way.peer,
+                "turn": turn,
+            }
             found |= {"labels": len(names), "measured": cell["measured"], **cell["found"]}
             told = ", ".join(str(found.get(name)) for name in ("dataset", "way", "share", "seconds", "accuracy"))
             print(f"  {told}", file=sys.stderr, flush=True)
