@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ONLY ?= speed
 export HF_HUB_OFFLINE ?= 1
 
 .PHONY: help setup demo test lint bench adapter docs clean
@@ -12,7 +13,8 @@ help:
 	@echo "make demo    the main job, end to end, on the embedded encoder"
 	@echo "make test    lint, types and tests"
 	@echo "make lint    lint and types only"
-	@echo "make bench   run the benchmarks again (MASKMATCH_DATA=folder of datasets)"
+	@echo "make bench   measure speed beside other libraries (MASKMATCH_DATA=folder of datasets), about an hour;"
+	@echo "             with ONLY=few_shot another benchmark, with ONLY=all every one"
 	@echo "make adapter make the default encoder's adapter again (MASKMATCH_DATA=folder of datasets)"
 	@echo "make docs    write the pages of figures again from benchmarks/results"
 
@@ -39,7 +41,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto
 
 bench: setup
-	$(BIN)/python -m benchmarks.run
+	$(BIN)/python -m benchmarks.run --only $(ONLY)
 
 adapter: setup
 	$(BIN)/python -m benchmarks.adapter

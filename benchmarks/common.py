@@ -64,13 +64,21 @@ def finished_cells(name: str, again: bool = False) -> list[dict[str, Any]]:
     return list(read_results(name).get("cells", []))
 
 
-def write_results(name: str, result: dict[str, Any]) -> Path:
-    """Write results with the command, versions and machine that they came from; whole or not at all."""
+def write_results(name: str, result: dict[str, Any], *, home: Path | None = None, command: str | None = None) -> Path:
+    """Write results with the command, versions and machine that they came from; whole or not at all.
+
+    Args:
+        name: What the file is called, without its ending.
+        result: The results.
+        home: The folder to write to; None: that of the committed results.
+        command: The command that makes them; None: that of the benchmark of this name.
+    """
     import torch
 
-    path = RESULTS / f"{name}.json"
+    home = RESULTS if home is None else home
+    path = home / f"{name}.json"
     data = {
-        "command": f"python -m benchmarks.{name} " + " ".join(_without_paths(sys.argv[1:])),
+        "command": command or f"python -m benchmarks.{name} " + " ".join(_without_paths(sys.argv[1:])),
         "date": datetime.now(timezone.utc).date().isoformat(),
         "versions": {
             "python": platform.python_version(),
@@ -80,7 +88,7 @@ def write_results(name: str, result: dict[str, Any]) -> Path:
         **result,
     }
     data["command"] = data["command"].strip()
-    RESULTS.mkdir(exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(".writing")
     scratch.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     scratch.replace(path)

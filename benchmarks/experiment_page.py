@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks import plots
 from benchmarks.common import read_results
 from benchmarks.experiment import PARTS, TASKS
 from benchmarks.markdown import origin, table
-from maskmatch.evaluation.svg import text_at, title
+from maskmatch.evaluation.svg import text_at
 
 REFERENCE = "mask-matching"
 CERTAIN = 0.05
@@ -17,8 +18,7 @@ REGIMES = {
     "All of train": ("full",),
     "5 shots with a larger encoder": ("5-shots-larger",),
 }
-COLOURS = ("#2166ac", "#c4561b", "#2e8b57", "#8e44ad", "#b8860b")
-SHAPES = ("circle", "square", "diamond", "triangle", "cross")
+COLOURS = plots.COLOURS[:5]
 
 
 def figures() -> str:
@@ -154,10 +154,10 @@ def scores_picture() -> str:
         ):
             number = methods.index(row["method"])
             tooltip = f"{dataset}, {row['method']}: {row['metric']} {_score(row)}"
-            drawn.append(_mark(number, left + width * row["score"]["mean"], y, tooltip))
+            drawn.append(plots.mark(number, left + width * row["score"]["mean"], y, tooltip))
     x = left
     for number, method in enumerate(methods):
-        drawn.append(_mark(number, x + 6, 20, method))
+        drawn.append(plots.mark(number, x + 6, 20, method))
         drawn.append(text_at(x + 17, 24, method, "name"))
         x += 17 + 7.2 * len(method) + 18
     styles = "".join(f".m{number}{{fill:{colour};stroke:{colour}}}" for number, colour in enumerate(COLOURS))
@@ -169,21 +169,6 @@ def scores_picture() -> str:
         f"{styles}</style>"
         f'<rect width="100%" height="100%" fill="#fff"/>{"".join(drawn)}</svg>\n'
     )
-
-
-def _mark(number: int, x: float, y: float, tooltip: str) -> str:
-    style, name = f'class="m{number}"', title(tooltip)
-    shape = SHAPES[number % len(SHAPES)]
-    if shape == "circle":
-        return f'<circle {style} cx="{x:.1f}" cy="{y:.1f}" r="5">{name}</circle>'
-    path = {
-        "square": f"M{x - 4.5:.1f} {y - 4.5:.1f}h9v9h-9z",
-        "diamond": f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z",
-        "triangle": f"M{x:.1f} {y - 6:.1f}l6 10h-12z",
-        "cross": f"M{x - 4:.1f} {y - 4:.1f}l8 8m0 -8l-8 8",
-    }[shape]
-    width = ' stroke-width="2.5"' if shape == "cross" else ""
-    return f'<path {style}{width} d="{path}">{name}</path>'
 
 
 def _score(row: dict[str, Any]) -> str:

@@ -9,7 +9,6 @@ encoding; label vectors are mixtures of real ones with noise, as encoding a mill
 from __future__ import annotations
 
 import itertools
-import random
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ import torch
 from torch.nn.functional import normalize
 
 from benchmarks.common import finished_cells, label_names, load_split, mean_and_sd, parser, shots, write_results
+from benchmarks.material import make_names, words_of
 from maskmatch import LabelSet, MaskMatcher
 from maskmatch.encoder import EMBEDDED_MODEL
 
@@ -183,12 +183,7 @@ def _searching(base: torch.Tensor, names: list[str], kind: str) -> MaskMatcher:
 
 def _names(texts: Sequence[Any], count: int) -> list[str]:
     """Distinct names of two to five words that occur in texts."""
-    words = sorted({word for text in texts for word in str(text).lower().split() if word.isalpha()})
-    rng = random.Random(0)
-    names: dict[str, None] = {}
-    while len(names) < count:
-        names[" ".join(rng.choices(words, k=rng.randint(2, 5)))] = None
-    return list(names)
+    return make_names(words_of(texts), count)
 
 
 def _write(cells: list[Cell]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks import expansion, experiment_page, studies_page
 from benchmarks.common import RESULTS, read_results
 from benchmarks.markdown import origin, table
+from benchmarks.speed import page as speed_page
 from benchmarks.zero_shot import WAYS
 
 ROOT = Path(__file__).parent.parent
@@ -266,6 +267,9 @@ def pages() -> dict[Path, str]:
     }
     if (RESULTS / "expansion.json").is_file():
         found[ROOT / "docs" / "labels.md"] = _with_figures(ROOT / "docs" / "labels.md", expansion_figures())
+    speed = ROOT / "docs" / "speed.md"
+    found[speed] = _with_figures(speed, speed_page.figures())
+    found |= speed_page.pictures(ROOT / "docs")
     if (RESULTS / "experiment.json").is_file():
         page = ROOT / "docs" / "experiment.md"
         found[page] = _with_figures(page, experiment_page.figures())

@@ -1,0 +1,203 @@
+"""maskmatch: training, a training step, prediction by torch or by an export, arithmetic operations of a step."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from benchmarks.material import make_names, mix_vectors
+from benchmarks.peers.table import OURS, PEERS
+from benchmarks.peers.worker import serve
+from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, export
+from maskmatch.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+READ_NAMES = 1000
+"""How many names are read to mix the vectors of more labels from."""
+
+
+class Training:
+    """A whole training run; with a share below 1, of so many of the usual epochs."""
+
+    def __init__(
+        self,
+        *,
+        texts: Sequence[str],
+        labels: Sequence[str],
+        names: Sequence[str],
+        model: str | None = None,
+        task: str = "intent",
+        seed: int = 0,
+        share: float = 1.0,
+    ) -> None:
+        import maskmatch.training  # noqa: F401 - loading transformers' Trainer is no part of the training
+
+        self._texts, self._labels, self._seed = list(texts), list(labels), seed
+        self._epochs = share * TrainingConfig().epochs_for(len(texts))
+        self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task=task, device="cpu")
+
+    def run(self) -> Mapping[str, Any]:
+        self._matcher.fit(self._texts, self._labels, seed=self._seed, epochs=self._epochs)
+        assert self._matcher.training_ is not None
+        return {"steps": self._matcher.training_.steps}
+
+    def predict(self, texts: Sequence[str]) -> list[Any]:
+        return list(self._matcher.predict(list(texts)))
+
+
+class Step:
+    """A training step with so many labels; the first names belong to the texts in turn."""
+
+    def __init__(
+        self,
+        *,
+        texts: Sequence[str],
+        words: Sequence[str],
+        labels: int,
+        model: str | None = None,
+        label_encoding: str = "auto",
+        mixed: bool = False,
+    ) -> None:
+        names = make_names(words, labels)
+        matcher = _matcher(names, model, mixed)
+        assert matcher.labels is not None
+        rows = [names[row % labels] for row in range(len(texts))]
+        data = matcher._scorer.training_data(list(texts), rows, matcher.labels, label_encoding=label_encoding)  # type: ignore[arg-type]
+        self._data, self._rows = data, range(len(texts))
+        self._model = matcher._scorer.model(matcher.labels).train()
+        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=2e-4, fused=True)
+
+    def run(self) -> Mapping[str, Any] | None:
+        self._model(**self._data.batch(self._rows))["loss"].backward()
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), 1.0)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        return None
+
+
+class Operations(Step):
+    """The arithmetic operations of the matrix products and attentions of a training step, counted as they run."""
+
+    def run(self) -> Mapping[str, Any]:
+        from torch.utils.flop_counter import FlopCounterMode
+
+        with FlopCounterMode(display=False, custom_mapping=_cpu_attention()) as counted:
+            super().run()
+        return {"operations": counted.get_total_flops()}
+
+
+class Prediction:
+    """The best label of each text, by torch or by an export.
+
+    Args:
+        texts: The texts.
+        names: The labels; or give words and a number.
+        words: What names are made of.
+        labels: How many names to make.
+        model: The encoder.
+        runtime: "torch", "onnx" or "int8".
+        search: How the best labels are found.
+        mixed: Label vectors are mixed of those of a thousand names instead of read.
+        folder: Where an export is, or is written to if nothing is there.
+    """
+
+    def __init__(
+        self,
+        *,
+        texts: Sequence[str],
+        names: Sequence[str] | None = None,
+        words: Sequence[str] = (),
+        labels: int = 0,
+        model: str | None = None,
+        task: str | None = None,
+        runtime: str = "torch",
+        search: str = "auto",
+        mixed: bool = False,
+        folder: str | None = None,
+    ) -> None:
+        self._texts = list(texts)
+        if folder is not None and runtime != "torch":
+            self._matcher: Any = ExportedMatcher.from_pretrained(folder)
+            return
+        matcher = _matcher(list(names or make_names(words, labels)), model, mixed, search, task)
+        self._matcher = matcher
+        if runtime != "torch":
+            with tempfile.TemporaryDirectory() as scratch:
+                export(matcher, scratch, int8=runtime == "int8")
+                self._matcher = ExportedMatcher.from_pretrained(scratch)
+        _ = self._matcher.search_  # an index is built here, not within the clock
+
+    def run(self) -> Mapping[str, Any] | None:
+        self._matcher.top_k(self._texts, 1)
+        return None
+
+    def predict(self, texts: Sequence[str]) -> list[Any]:
+        return list(self._matcher.predict(list(texts)))
+
+
+class Export:
+    """An export that is written to a folder."""
+
+    def __init__(self, folder: str, names: Sequence[str], model: str | None = None, int8: bool = False) -> None:
+        self._folder, self._int8 = folder, int8
+        self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task="intent", device="cpu")
+
+    def run(self) -> Mapping[str, Any] | None:
+        return {"parity": export(self._matcher, self._folder, int8=self._int8).to_dict()}
+
+
+def _matcher(
+    names: list[str], model: str | None, mixed: bool, search: str = "auto", task: str | None = None
+) -> MaskMatcher:
+    """A classifier with these labels."""
+    if not mixed or len(names) <= READ_NAMES:
+        return MaskMatcher.from_pretrained(model, labels=LabelSet.of(names), search=search, task=task, device="cpu")  # type: ignore[arg-type]
+    few = MaskMatcher.from_pretrained(model, labels=LabelSet.of(names[:READ_NAMES]), device="cpu")
+    assert few.labels is not None
+    real = few._scorer.label_vectors(few.labels)[0].mean(dim=(1, 2))  # (READ_NAMES, dim)
+    matcher = MaskMatcher.from_pretrained(model, labels=LabelSet.of(names), search=search, task=task, device="cpu")  # type: ignore[arg-type]
+    assert matcher.labels is not None
+    scorer = matcher._scorer
+    scorer._store.keep(
+        scorer.layout(matcher.labels).texts,
+        torch.from_numpy(mix_vectors(real.numpy(), len(names))[:, None]),
+        weights=scorer._weights_version(scorer.model(matcher.labels)),
+        key=scorer.label_vector_key,
+    )
+    return matcher
+
+
+def _cpu_attention() -> dict[Any, Any]:
+    """The attention of the CPU, which torch's counter does not know of."""
+    from torch.utils import flop_counter
+
+    counter: Any = flop_counter
+
+    def forward(query: Any, key: Any, value: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
+        return int(counter.sdpa_flop_count(query, key, value))
+
+    def backward(gradient: Any, query: Any, key: Any, value: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
+        return int(counter.sdpa_backward_flop_count(gradient, query, key, value))
+
+    operations = torch.ops.aten
+    return {
+        operations._scaled_dot_product_flash_attention_for_cpu: forward,
+        operations._scaled_dot_product_flash_attention_for_cpu_backward: backward,
+    }
+
+
+if __name__ == "__main__":
+    serve(
+        {
+            "training": Training,
+            "step": Step,
+            "operations": Operations,
+            "prediction": Prediction,
+            "export": Export,
+        },
+        PEERS[OURS].packages,
+    )

@@ -1,0 +1,69 @@
+"""sentence-transformers: texts are embedded, and compared with the embeddings of label names if labels are given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sentence_transformers import SentenceTransformer
+
+from benchmarks.material import make_names, mix_vectors
+from benchmarks.peers.table import PEERS
+from benchmarks.peers.worker import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+READ_NAMES = 1000
+"""How many names are read to mix the vectors of more labels from."""
+
+
+class Prediction:
+    """Embeds texts; with labels, the one of the largest cosine is found for each.
+
+    Args:
+        texts: The texts.
+        model: The folder of the encoder.
+        names: The labels; or give words and a number; neither: texts are only embedded.
+        words: What names are made of.
+        labels: How many names to make.
+        mixed: Label vectors are mixed of those of a thousand names instead of read.
+    """
+
+    def __init__(
+        self,
+        *,
+        texts: Sequence[str],
+        model: str,
+        names: Sequence[str] = (),
+        words: Sequence[str] = (),
+        labels: int = 0,
+        mixed: bool = False,
+        **_: Any,
+    ) -> None:
+        self._texts = list(texts)
+        self._encoder = SentenceTransformer(model, device="cpu")
+        self._names = list(names) or (make_names(words, labels) if labels else [])
+        self._vectors = None
+        if self._names:
+            read = self._names[:READ_NAMES] if mixed else self._names
+            vectors = self._embed(read)
+            if len(read) < len(self._names):
+                vectors = mix_vectors(vectors, len(self._names))
+            self._vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def _embed(self, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        return np.asarray(self._encoder.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))
+
+    def run(self) -> None:
+        self.predict(self._texts)
+
+    def predict(self, texts: Sequence[str]) -> list[str]:
+        embedded = self._embed(texts)
+        if self._vectors is None:
+            return []
+        return [self._names[place] for place in (embedded @ self._vectors.T).argmax(axis=1)]
+
+
+if __name__ == "__main__":
+    serve({"prediction": Prediction}, PEERS["sentence-transformers"].packages)

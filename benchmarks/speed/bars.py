@@ -1,0 +1,90 @@
+"""What maskmatch has to reach, as ratios within one run, and whether it does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from benchmarks.speed import curves, prediction
+from benchmarks.speed.training import time_to_reach
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Sense = Literal["at most", "at least", "above"]
+SHARES_OF_TIME = {"banking77": 1 / 6, "clinc150": 1 / 12}
+"""In how much of SetFit's time its accuracy has to be reached."""
+
+
+def of_part(part: str, result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The bars of a part, with what was measured."""
+    return {"training": _training, "prediction": _prediction, "curves": _curves}[part](result)
+
+
+def _bar(what: str, value: float | None, sense: Sense, bar: float) -> dict[str, Any]:
+    met = None
+    if value is not None:
+        met = {"at most": value <= bar, "at least": value >= bar, "above": value > bar}[sense]
+    rounded = None if value is None else float(f"{value:.4g}")
+    return {"what": what, "value": rounded, "sense": sense, "bar": round(bar, 4), "met": met}
+
+
+def _training(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    table: Sequence[Mapping[str, Any]] = result["table"]
+    found = []
+    for dataset, bar in SHARES_OF_TIME.items():
+        setfit = [row for row in table if row["dataset"] == dataset and row["peer"] == "SetFit"]
+        for row in setfit:
+            quickest = time_to_reach(table, dataset, row)
+            value = None if quickest is None else quickest["seconds"] / row["seconds"]
+            what = f"{dataset}: time to reach the accuracy of {row['way']}, as a share of its time"
+            reached = _bar(what, value, "at most", bar)
+            found.append(reached if quickest is not None else {**reached, "met": False, "note": "not reached"})
+        ours = next((row for row in table if _is_whole(row, dataset)), None)
+        if setfit and ours is not None:
+            best = max(float(row["accuracy"]) for row in setfit)
+            what = f"{dataset}: final accuracy less that of the best SetFit run"
+            found.append(_bar(what, ours["accuracy"] - best, "above", 0.0))
+    return found
+
+
+def _is_whole(row: Mapping[str, Any], dataset: str) -> bool:
+    return (row["dataset"], row["way"], row["share"]) == (dataset, "maskmatch", 1.0)
+
+
+def _prediction(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    seconds = {point["way"]: point.get("seconds") for point in result["points"]}
+    found = []
+    for runtime, bar in (("torch", 1.0), ("int8", 2.0)):
+        ours, theirs = seconds.get(prediction.RUNTIMES[runtime]), seconds.get(prediction.EMBEDDING)
+        what = f"texts a second of {prediction.RUNTIMES[runtime]}, as a multiple of sentence-transformers' encode"
+        found.append(_bar(what, theirs / ours if ours and theirs else None, "at least", bar))
+    first = result["first_answer"]["maskmatch predict EXPORT"]["seconds"]
+    found.append(_bar("seconds from start to the first answer on an export", first, "at most", 1.5))
+    return found
+
+
+def _curves(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    most = [point for point in result["prediction_labels"]["points"] if point["size"] == 1_000_000]
+    recall = next((point["recall"] for point in most if "recall" in point), None)
+    return [
+        _bar(
+            "training step with 10,000 labels, as a multiple of that with 100",
+            _ratio(result["step_labels"]["points"], 10_000, 100),
+            "at most",
+            1.5,
+        ),
+        _bar(
+            "prediction with 1,000,000 labels, as a multiple of that with 10",
+            _ratio(result["prediction_labels"]["points"], 1_000_000, 10),
+            "at most",
+            1.5,
+        ),
+        _bar("recall at 1 with 1,000,000 labels", recall, "at least", 0.99),
+        _bar("share of the machine's matrix products that training reaches", result["peak"]["share"], "at least", 0.5),
+    ]
+
+
+def _ratio(points: Sequence[Mapping[str, Any]], size: int, base: int) -> float | None:
+    seconds = {point["size"]: point.get("seconds") for point in points if point["way"] == curves.OURS_AUTO}
+    one, other = seconds.get(size), seconds.get(base)
+    return one / other if one and other else None

@@ -1,0 +1,222 @@
+"""Cost curves: a training step, prediction and memory over the number of labels and over the length of texts.
+
+Label names are drawn from the words of real texts, texts of a length from their running words. All points of a curve
+picture are measured in turns. Memory is the peak of a process of its own that does one step, or predicts once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.common import load_split
+from benchmarks.material import make_texts, words_of
+from benchmarks.peers.process import PeerError
+from benchmarks.peers.table import OURS
+from benchmarks.speed.rounds import Work, alternate
+from maskmatch.encoder import EMBEDDED_MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.speed.session import Session
+    from benchmarks.speed.sizes import Sizes
+
+DATASET = "banking77"
+MOST_COUNTED = 1000
+"""The most labels that tf-idf with logistic regression is fitted to, a row each."""
+
+EXACT = "maskmatch, exact search"
+OURS_AUTO = "maskmatch"
+FULL = "maskmatch, all labels read"
+
+
+def measure(session: Session) -> dict[str, Any]:
+    """All curves that have been asked for."""
+    texts = load_split(session.data, DATASET, "train").texts
+    build: dict[str, Callable[[Sizes, str, Sequence[Any]], list[Work]]] = {
+        "step_labels": step_labels,
+        "prediction_labels": prediction_labels,
+        "step_length": step_length,
+        "prediction_length": prediction_length,
+    }
+    found: dict[str, Any] = {}
+    for name, works_of in build.items():
+        works = works_of(session.sizes, session.encoder, texts)
+        cell = session.kept.measured(
+            f"curves-{name}",
+            {"sizes": session.sizes.to_dict(), "works": [work.name for work in works]},
+            lambda works=works: _round(session, works),  # type: ignore[misc]
+        )
+        found[name] = {"measured": cell["measured"], "points": cell["found"]}
+        if name.endswith("_labels"):
+            found[f"{name}_memory"] = {"points": _memories(session, name, works, cell["found"])}
+    found["peak"] = _share_of_peak(session, texts)
+    return found
+
+
+def step_labels(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[Work]:
+    """Training steps over the number of labels."""
+    batch, words = list(texts[: sizes.batch]), words_of(texts)
+    common = {"texts": batch, "words": words}
+    ours = {**common, "model": EMBEDDED_MODEL}
+    works = []
+    for labels in sizes.labels:
+        mixed = labels > sizes.most_read
+        works.append(Work(OURS_AUTO, OURS, "step", {**ours, "labels": labels, "mixed": mixed}, 1, labels))
+        if labels <= sizes.most_full:
+            full = {**ours, "labels": labels, "label_encoding": "full"}
+            same = {**common, "labels": labels, "model": encoder}
+            works.append(Work(FULL, OURS, "step", full, 1, labels))
+            works += [
+                Work(f"bare loop, {way}", "bare loop", "step", {**same, "way": way}, 1, labels)
+                for way in ("head", "names")
+            ]
+            works.append(_setfit(sizes, same, labels))
+            works.append(_gliclass(sizes, same, labels))
+    return works
+
+
+def prediction_labels(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[Work]:
+    """Prediction over the number of labels, by seconds a text."""
+    words, rows = words_of(texts), list(texts[: sizes.curve_texts])
+    works = []
+    for labels in sizes.labels:
+        mixed = labels > sizes.most_read
+        made = {"words": words, "labels": labels, "mixed": mixed}
+        ours = {"texts": rows, **made}
+        works += [
+            Work(name, OURS, "prediction", {**ours, "search": search}, len(rows), labels, search, rows)
+            for name, search in ((OURS_AUTO, "auto"), (EXACT, "exact"))
+        ]
+        works += _others(sizes, encoder, rows, made, labels)
+    return works
+
+
+def step_length(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[Work]:
+    """Training steps over the length of texts."""
+    words, labels = words_of(texts), sizes.length_labels
+    works = []
+    for length in sizes.lengths:
+        common = {"texts": make_texts(texts, length, sizes.batch), "words": words, "labels": labels}
+        same = {**common, "model": encoder}
+        works.append(Work(OURS_AUTO, OURS, "step", {**common, "model": EMBEDDED_MODEL}, 1, length))
+        works += [
+            Work(f"bare loop, {way}", "bare loop", "step", {**same, "way": way}, 1, length) for way in ("head", "names")
+        ]
+        works.append(_setfit(sizes, same, length))
+        works.append(_gliclass(sizes, same, length))
+    return works
+
+
+def prediction_length(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[Work]:
+    """Prediction over the length of texts, by seconds a text."""
+    words, labels = words_of(texts), sizes.length_labels
+    works = []
+    for length in sizes.lengths:
+        rows: list[Any] = make_texts(texts, length, sizes.length_texts)
+        made = {"words": words, "labels": labels}
+        works += [
+            Work(name, OURS, "prediction", {"texts": rows, **made, "runtime": runtime}, len(rows), length)
+            for name, runtime in ((OURS_AUTO, "torch"), ("maskmatch, ONNX int8", "int8"))
+        ]
+        works += _others(sizes, encoder, rows, made, length)
+    return works
+
+
+def _others(sizes: Sizes, encoder: str, rows: Sequence[Any], made: dict[str, Any], size: int) -> list[Work]:
+    few, fewer = rows[: sizes.prompt_texts], rows[: sizes.cross_texts]
+    same = {**made, "model": encoder}
+    works = [
+        Work("sentence-transformers", "sentence-transformers", "prediction", {"texts": rows, **same}, len(rows), size)
+    ]
+    if made["labels"] <= MOST_COUNTED:
+        name = "tf-idf + logistic regression"
+        works.append(Work(name, "tf-idf", "prediction", {"texts": rows, **same}, len(rows), size))
+    works.append(
+        Work("cross-encoder, untrained", "cross-encoder", "prediction", {"texts": fewer, **same}, len(fewer), size)
+    )
+    works.append(Work("GLiClass, untrained", "GLiClass", "prediction", {"texts": few, **same}, len(few), size))
+    return works
+
+
+def _setfit(sizes: Sizes, settings: dict[str, Any], size: int) -> Work:
+    steps = sizes.setfit_steps
+    return Work("SetFit, 16 pairs", "SetFit", "step", {**settings, "steps": steps}, steps, size)
+
+
+def _gliclass(sizes: Sizes, settings: dict[str, Any], size: int) -> Work:
+    few = settings["texts"][: sizes.prompt_batch]
+    return Work("GLiClass, untrained", "GLiClass", "step", {**settings, "texts": few}, len(few) / sizes.batch, size)
+
+
+def _round(session: Session, works: Sequence[Work]) -> list[dict[str, Any]]:
+    points = alternate(session.crew, works, session.sizes.repeats, session.sizes.limit)
+    exact = {point.work.size: point.answers for point in points if point.work.curve == EXACT}
+    found = []
+    for point in points:
+        told = point.to_dict()
+        right = exact.get(point.work.size)
+        if point.work.curve == OURS_AUTO and point.answers and right:
+            same = sum(ours == other for ours, other in zip(point.answers, right, strict=True))
+            told["recall"] = round(same / len(right), 4)
+        found.append(told)
+    return found
+
+
+def _memories(
+    session: Session, name: str, works: Sequence[Work], points: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The peak of a process of its own for each point that was measured."""
+    found = []
+    for work, point in zip(works, points, strict=True):
+        if "ended" in point:
+            continue
+        cell = session.kept.measured(
+            f"curves-{name}-memory",
+            {"work": work.name, "sizes": session.sizes.to_dict()},
+            lambda work=work: _memory(session, work),  # type: ignore[misc]
+        )
+        found.append({"way": work.curve, "peer": work.peer, "size": work.size, **cell["found"]})
+    return found
+
+
+def _memory(session: Session, work: Work) -> dict[str, Any]:
+    process = session.crew.start(work.peer)
+    try:
+        process.ask("prepare", name="once", kind=work.kind, settings=dict(work.settings))
+        return {"megabytes": round(process.ask("run", name="once")["peak_megabytes"], 1)}
+    except PeerError as error:
+        return {"ended": str(error)}
+    finally:
+        process.close()
+
+
+def _share_of_peak(session: Session, texts: Sequence[Any]) -> dict[str, Any]:
+    """Operations a second of a training step, beside those of large matrix products, in turns."""
+    sizes = session.sizes
+    batch, words = list(texts[: sizes.batch]), words_of(texts)
+    settings = {"texts": batch, "words": words, "labels": sizes.length_labels}
+    works = [
+        Work("matrix products", "bare loop", "matrix products", {}),
+        Work("maskmatch", OURS, "step", {**settings, "model": EMBEDDED_MODEL}),
+        Work("bare loop, names", "bare loop", "step", {**settings, "model": session.encoder, "way": "names"}),
+    ]
+
+    def found() -> dict[str, Any]:
+        points = {point["way"]: point for point in _round(session, works)}
+        counting = {**settings, "model": EMBEDDED_MODEL}
+        session.crew.ask(OURS, "prepare", name="count", kind="operations", settings=counting)
+        operations = session.crew.ask(OURS, "run", name="count")["operations"]
+        session.crew.ask(OURS, "drop", name="count")
+        peak = points["matrix products"]["operations"] / points["matrix products"]["seconds"]
+        ours = operations / points["maskmatch"]["seconds"]
+        return {
+            "labels": sizes.length_labels,
+            "operations_a_step": operations,
+            "peak_gigaflops": round(peak / 1e9, 2),
+            "training_gigaflops": round(ours / 1e9, 2),
+            "share": round(ours / peak, 4),
+            "step_seconds": {name: points[name]["seconds"] for name in points if name != "matrix products"},
+        }
+
+    return dict(session.kept.measured("curves-peak", {"sizes": sizes.to_dict()}, found)["found"])

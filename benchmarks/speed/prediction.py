@@ -1,0 +1,145 @@
+"""Prediction: seconds a text of maskmatch by torch and by exports, and of the peers, all in turns.
+
+On test texts of banking77 with its 77 labels. A cross-encoder and GLiClass read each text with all labels, so they get
+fewer texts. The first answer is the time from the start of a process until it has answered one text.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.common import label_names, load_split
+from benchmarks.peers.process import PeerError
+from benchmarks.peers.table import OURS
+from benchmarks.speed.rounds import Work, alternate
+from maskmatch.encoder import DEFAULT_MODEL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.speed.session import Session
+    from benchmarks.speed.sizes import Sizes
+
+DATASET = "banking77"
+TEXT = "My card is gone!"
+RUNTIMES = {"torch": "maskmatch", "onnx": "maskmatch, ONNX", "int8": "maskmatch, ONNX int8"}
+EMBEDDING = "sentence-transformers, embedding only"
+COSINE = "sentence-transformers, cosine to labels"
+FIRST = {
+    "maskmatch predict EXPORT": "the command, on an export in 8 bits",
+    "maskmatch": "a process of its own, by torch",
+    "sentence-transformers": "a process of its own",
+}
+
+
+def measure(session: Session) -> dict[str, Any]:
+    """Seconds a text, accuracy by names alone where it means something, seconds to the first answer."""
+    test = load_split(session.data, DATASET, "test")
+    assert test.labels is not None
+    texts, names = list(test.texts[: session.sizes.prediction_texts]), label_names(test)
+    works = works_of(session.sizes, session.encoder, texts, names)
+    settings = {"texts": texts, "sizes": session.sizes.to_dict()}
+    cell = session.kept.measured("prediction", settings, lambda: _round(session, works))
+    truth = list(test.labels[: len(texts)])
+    accuracy = session.kept.measured("prediction-accuracy", settings, lambda: _accuracy(session, works, texts, truth))
+    first = session.kept.measured("prediction-first-answer", settings, lambda: _first_answers(session, names))
+    return {
+        "dataset": DATASET,
+        "labels": len(names),
+        "measured": cell["measured"],
+        "points": cell["found"],
+        "accuracy": accuracy["found"],
+        "first_answer": first["found"],
+    }
+
+
+def works_of(sizes: Sizes, encoder: str, texts: Sequence[Any], names: Sequence[str]) -> list[Work]:
+    """All ways to predict."""
+    count = len(texts)
+    few, fewer = texts[: sizes.prompt_texts], texts[: sizes.cross_texts]
+    same = {"names": list(names), "model": encoder}
+    ours = {"texts": list(texts), "names": list(names), "model": DEFAULT_MODEL, "task": "intent"}
+    found = [
+        Work(EMBEDDING, "sentence-transformers", "prediction", {"texts": list(texts), "model": encoder}, count),
+        *(Work(name, OURS, "prediction", {**ours, "runtime": runtime}, count) for runtime, name in RUNTIMES.items()),
+        Work(COSINE, "sentence-transformers", "prediction", {"texts": list(texts), **same}, count),
+        Work("bare loop, encoder only", "bare loop", "prediction", {"texts": list(texts), **same}, count),
+        Work("SetFit", "SetFit", "prediction", {"texts": list(texts), **same}, count),
+        Work("tf-idf + logistic regression", "tf-idf", "prediction", {"texts": list(texts), **same}, count),
+        Work("cross-encoder, untrained", "cross-encoder", "prediction", {"texts": fewer, **same}, len(fewer)),
+    ]
+    found += [
+        Work(name, "GLiClass", "prediction", {"texts": few, "shape": shape, **same}, len(few))
+        for name, shape in (("GLiClass, untrained", "its own"), ("GLiClass, untrained, same encoder", "same encoder"))
+    ]
+    return found
+
+
+def _round(session: Session, works: Sequence[Work]) -> list[dict[str, Any]]:
+    points = alternate(session.crew, works, session.sizes.repeats, session.sizes.limit)
+    return [point.to_dict() for point in points]
+
+
+def _accuracy(session: Session, works: Sequence[Work], texts: Sequence[Any], truth: Sequence[Any]) -> dict[str, float]:
+    """Of names alone, without training; of those that can answer so."""
+    found = {}
+    for work in works:
+        if work.curve not in (*RUNTIMES.values(), COSINE):
+            continue
+        session.crew.ask(work.peer, "prepare", name="once", kind=work.kind, settings=dict(work.settings))
+        labels = session.crew.ask(work.peer, "predict", name="once", texts=list(texts))["labels"]
+        session.crew.ask(work.peer, "drop", name="once")
+        found[work.curve] = round(sum(a == str(b) for a, b in zip(labels, truth, strict=True)) / len(truth), 4)
+    return found
+
+
+def _first_answers(session: Session, names: Sequence[str]) -> dict[str, Any]:
+    """Seconds from the start of a process until it has answered one text, in turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in FIRST}
+    one = {"texts": [TEXT], "names": list(names)}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "export"
+        settings = {"folder": str(folder), "names": list(names), "int8": True}
+        session.crew.ask(OURS, "prepare", name="export", kind="export", settings=settings)
+        session.crew.ask(OURS, "run", name="export")
+        session.crew.ask(OURS, "drop", name="export")
+        for _ in range(session.sizes.repeats + 1):
+            seconds["maskmatch predict EXPORT"].append(_command(folder))
+            seconds["maskmatch"].append(_fresh(session, OURS, {**one, "task": "intent"}))
+            seconds["sentence-transformers"].append(
+                _fresh(session, "sentence-transformers", {**one, "model": session.encoder})
+            )
+    return {
+        name: {"how": FIRST[name], "seconds": round(statistics.median(taken[1:]), 3), "runs": [*map(_short, taken[1:])]}
+        for name, taken in seconds.items()
+    }
+
+
+def _command(folder: Path) -> float:
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "maskmatch", "predict", str(folder), "--text", TEXT]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise PeerError(f"maskmatch predict failed: {done.stderr.strip()[-300:]}")
+    return time.perf_counter() - started
+
+
+def _fresh(session: Session, peer: str, settings: Mapping[str, Any]) -> float:
+    started = time.perf_counter()
+    process = session.crew.start(peer)
+    try:
+        process.ask("prepare", name="first", kind="prediction", settings=dict(settings))
+        process.ask("run", name="first")
+        return time.perf_counter() - started
+    finally:
+        process.close()
+
+
+def _short(seconds: float) -> float:
+    return round(seconds, 3)
