@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 QUICK_ROWS = 60
+QUICK_TOKENS = 64
 QUICK_TRAINING = {"epochs": 1, "batch_size": 64}
 Variants = Sequence[Variant] | Callable[[Task], Sequence[Variant]]
 
@@ -173,8 +174,14 @@ def _quick_part(part: Part) -> Part:
     name, task = next(iter(part.datasets.items()))
     regimes = tuple(dict.fromkeys("1 shot" if Regime.of(regime).trains else regime for regime in part.regimes))
     variants = [
-        replace(variant, training={**variant.training, **QUICK_TRAINING}, epoch_factor=1.0)
+        replace(variant, matcher=_short(variant), training={**variant.training, **QUICK_TRAINING}, epoch_factor=1.0)
         for variant in part.variants_for(task)
         if part.quick is None or variant.name in part.quick
     ]
     return Part({name: task}, tuple(variants), regimes)
+
+
+def _short(variant: Variant) -> dict[str, Any]:
+    """The settings of a variant for few tokens, which every encoder can read."""
+    shortened = {"max_length": QUICK_TOKENS} if "max_length" in variant.matcher else {}
+    return {**variant.matcher, **shortened}
