@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from typing import TYPE_CHECKING
 
@@ -67,6 +68,15 @@ def test_a_classifier_that_several_threads_use(tiny: Tiny) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_classifier_can_be_copied_after_it_was_used(tiny: Tiny) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    expected = matcher.predict_proba(TEXTS)
+    other = copy.deepcopy(matcher)
+    with torch.no_grad():
+        matcher.model().encoder.embeddings.word_embeddings.weight.zero_()
+    np.testing.assert_allclose(other.predict_proba(TEXTS), expected, atol=1e-6)
 
 
 def test_a_saved_classifier_knows_nothing_of_it(tiny: Tiny, tmp_path: Path) -> None:

@@ -162,11 +162,12 @@ def _matcher(
     matcher = MaskMatcher.from_pretrained(model, labels=LabelSet.of(names), search=search, task=task, device="cpu")  # type: ignore[arg-type]
     assert matcher.labels is not None
     scorer = matcher._scorer
+    texts = scorer.label_texts(matcher.labels)
     scorer._store.keep(
-        scorer.layout(matcher.labels).texts,
+        texts,
         torch.from_numpy(mix_vectors(real.numpy(), len(names))[:, None]),
         weights=scorer._weights_version(scorer.model(matcher.labels)),
-        key=scorer.label_vector_key,
+        key=scorer.label_vector_key(texts),
     )
     return matcher
 

@@ -57,6 +57,13 @@ class LastLayer:
         shortcut._hook.remove()
         return None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy of the encoder takes along: not what a thread wants of it right now."""
+        return {name: value for name, value in self.__dict__.items() if name != "_wanted"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _wanted=threading.local())
+
     def states_at(self, batch: TokenBatch, places: torch.Tensor) -> torch.Tensor:
         """The last layer's states at some places of each row: (rows, places) → (rows, places, dim)."""
         with self.only_at(places):

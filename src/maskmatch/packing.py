@@ -67,7 +67,7 @@ class PackedGroup:
         part = row[self.start : self.stop]
         if self.places is not None:
             part = part.new_zeros(self.rows * self.length, *part.shape[1:]).index_copy(0, self.places, part)
-        return part.unflatten(0, (self.rows, self.length))
+        return part.view(self.rows, self.length, *part.shape[1:])
 
     def pack(self, batch: torch.Tensor) -> torch.Tensor:
         """A padded batch as its part of the long row: (rows, length, …) → (tokens, …)."""
@@ -104,8 +104,8 @@ class PooledReader:
         wanted = torch.cat([_in_row(*each).flatten() for each in zip(batches, groups, places, strict=True)])  # (N,)
         with self._last_layer.only_at(wanted[None]):
             states = packed_states(self._encoder, batches, groups)  # (N, dim)
-        parts = states.split([each.numel() for each in places])
-        return [part.unflatten(0, tuple(each.shape)) for part, each in zip(parts, places, strict=True)]
+        parts = torch.split(states, [each.numel() for each in places])
+        return [part.view(*each.shape, -1) for part, each in zip(parts, places, strict=True)]
 
     @property
     def _is_packing(self) -> bool:
@@ -202,9 +202,9 @@ def _attend(
     row = torch.stack([query[0], key[0], value[0]]).transpose(0, 2)  # (T, heads, 3, size)
     found = []
     for group in packed_groups:
-        batch = group.unpack(row).permute(3, 0, 2, 1, 4)  # (3, rows, heads, length, size)
+        queries, keys, values = group.unpack(row).permute(3, 0, 2, 1, 4)  # each (rows, heads, length, size)
         mask = None if group.inside is None else group.inside[:, None, None, :]
-        attended = scaled_dot_product_attention(*batch, attn_mask=mask, dropout_p=dropout, scale=scaling)
+        attended = scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout, scale=scaling)
         found.append(group.pack(attended.transpose(1, 2)))  # (tokens, heads, size)
     return torch.cat(found)[None], None
 

@@ -37,4 +37,5 @@ class PairReadout(nn.Module):
         parts = [first, second, (first - second).abs(), first * second]
         features = torch.cat([layer_norm(part, size) for part in parts], dim=-1)  # (n, 4 * dim)
         learned: torch.Tensor = linear(features, self.weight)[:, None]
-        return states.mean(dim=1, keepdim=True) + self.scale * learned
+        vectors: torch.Tensor = states.mean(dim=1, keepdim=True) + self.scale * learned
+        return vectors
