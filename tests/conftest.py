@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import torch
+from hypothesis import settings
 
 from maskmatch import MaskMatcher
 from maskmatch.encoder import Encoder
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from maskmatch.comparison.runner import Plan
 
 torch.set_num_threads(1)  # tiny models gain nothing from more, and tests run side by side
+
+
+settings.register_profile("patient", deadline=None)  # a busy machine is no failure
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
