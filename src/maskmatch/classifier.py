@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.saving import SavedModel
     from maskmatch.search import SearchKind
-    from maskmatch.similarity_config import MaskJoin, SimilarityConfig, SimilarityKind
+    from maskmatch.similarity_config import MaskJoin, PhraseJoin, SimilarityConfig, SimilarityKind
     from maskmatch.tasks import Task
 
 
@@ -75,6 +75,7 @@ class MaskMatcher(Predictor):
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
         masks: MaskJoin | None = None,
+        phrase_join: PhraseJoin | None = None,
         max_length: int | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
@@ -98,6 +99,8 @@ class MaskMatcher(Predictor):
             masks: How several masks are compared: by their "mean", by "concat" (one behind the other, as many on both
                 sides), or "late" (each mask of the text with the label's mask that suits it best). None: as the
                 similarity says.
+            phrase_join: How the scores of a label's several phrases become one: by "mean", "max" or "logsumexp". None:
+                as the similarity says.
             max_length: The most tokens of a prompted text; longer texts are shortened, and counted.
             multi_label: Whether a text may have several labels. None: as the training data shows.
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
@@ -122,6 +125,7 @@ class MaskMatcher(Predictor):
             "method": method,
             "similarity": similarity,
             "masks": masks,
+            "phrase_join": phrase_join,
             "multi_label": multi_label,
             "threshold": threshold,
             "search": search,
@@ -278,11 +282,11 @@ class MaskMatcher(Predictor):
         """The prediction path with everything as it is now."""
         return self._scorer.prediction(self._ready_labels())
 
-    def text_vectors(self, texts: Any) -> NDArray[np.float32]:
-        """The vectors of texts as they are compared with those of labels: (n, dim), of length 1 for a cosine."""
+    def text_states(self, texts: Any) -> NDArray[np.float32]:
+        """What is read for texts: (n, masks, dim)."""
         prompts = self._read(texts)
         prediction = self._scorer.prediction(LabelSet.of(["any"]) if self.labels is None else self._ready_labels())
-        return prediction.kept.as_compared(prediction.all_vectors(prompts))
+        return prediction.all_vectors(prompts)
 
     def phrase_states(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """What is read for phrases as if they were names of labels: (n, masks, dim)."""

@@ -12,7 +12,7 @@ from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
 from maskmatch.search import SearchKind
 from maskmatch.settings import as_json
-from maskmatch.similarity_config import MaskJoin, SimilarityConfig, SimilarityKind
+from maskmatch.similarity_config import MaskJoin, PhraseJoin, SimilarityConfig, SimilarityKind
 from maskmatch.tasks import Task, find_task
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ class MatcherConfig:
         method: str | Method | None = None,
         similarity: SimilarityKind | SimilarityConfig | None = None,
         masks: MaskJoin | None = None,
+        phrase_join: PhraseJoin | None = None,
         multi_label: bool | None = None,
         threshold: float | None = None,
         search: SearchKind | None = None,
@@ -171,7 +172,7 @@ class MatcherConfig:
             label_prompt=label_prompts[0],
             label_pool=tuple(label_prompts[1:]),
             method=method,
-            similarity=chosen if masks is None else replace(chosen, masks=masks),
+            similarity=replace(chosen, masks=masks or chosen.masks, phrases=phrase_join or chosen.phrases),
             max_length=max_length,
             multi_label=bool(multi_label),
             threshold=0.5 if threshold is None else threshold,

@@ -42,7 +42,7 @@ class TestSources:
 
     def test_words_of_the_vocabulary(self, matcher: MaskMatcher, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("maskmatch.expansion.vocabulary.NEAR", -1.0)
-        found = expand_labels(matcher, phrases=3, drop_shared=False)
+        found = expand_labels(matcher, sources=["vocabulary"], phrases=3, drop_shared=False)
         words = [each.text for name in LABELS for each in found[name]]
         assert len(words) == 9
         assert set(words) <= set(matcher.encoder.tokenizer.get_vocab())

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from maskmatch import LabelSet, MaskMatcher, MaskMatchError, check_labels, informativeness
+from maskmatch import LabelSet, MaskMatcher, MaskMatchError, check_labels, expand_labels, informativeness
 from maskmatch.label_check.label_map import map_picture, positions, shown_share
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
@@ -114,3 +114,19 @@ class TestPicture:
         assert [each["label"] for each in data["labels"]] == LABELS
         assert len(data["findings"]) == len(found.findings)
         assert LabelSet.of(LABELS) == found.labels
+
+
+@pytest.mark.parametrize("masks", ["mean", "concat", "late"])
+def test_labels_of_several_masks_are_checked_with_texts(tiny: Callable[[str], Path], masks: str) -> None:
+    matcher = MaskMatcher.from_pretrained(
+        tiny("bert"), LABELS, prompt="{text} {mask*2}", label_prompt="{label} {mask*2}", masks=masks
+    )
+    found = check_labels(matcher, texts=TEXTS)
+    assert found.vectors.shape == (len(LABELS), 16)
+    assert expand_labels(matcher, texts=TEXTS).label_set.names == tuple(LABELS)
+
+
+def test_labels_that_are_read_with_each_text_cannot_be_checked(tiny: Callable[[str], Path]) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, label_prompt="{text} {label} is {mask}.")
+    with pytest.raises(MaskMatchError, match="names a field of the text"):
+        check_labels(matcher)

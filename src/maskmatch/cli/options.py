@@ -58,6 +58,14 @@ class MaskJoinName(str, Enum):
     late = "late"
 
 
+class PhraseJoinName(str, Enum):
+    """How a label's phrases are joined."""
+
+    mean = "mean"
+    max = "max"
+    logsumexp = "logsumexp"
+
+
 READING, TRAINING = "Reading rows", "Training"
 SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
 PredictingFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")]
@@ -82,6 +90,9 @@ LabelPrompt = Annotated[
 Masks = Annotated[
     MaskJoinName | None,
     typer.Option(help="How several masks are compared: their mean, one behind the other, or each with its best."),
+]
+PhraseJoins = Annotated[
+    PhraseJoinName | None, typer.Option(help="How the scores of a label's several phrases become one.")
 ]
 DebiasName = Annotated[
     str | None, typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both.")
@@ -178,6 +189,7 @@ class Classifier:
     prompt: InputPrompt = None
     label_prompt: LabelPrompt = None
     masks: Masks = None
+    phrase_join: PhraseJoins = None
     debias: DebiasName = None
     max_length: MaxLength = None
     multi_label: MultiLabel = None
@@ -188,9 +200,9 @@ class Classifier:
         """The classifier; ``more`` are other options of ``from_pretrained``, or take the place of its own."""
         from maskmatch.classifier import MaskMatcher
 
+        given = {name: value.value if isinstance(value, Enum) else value for name, value in vars(self).items()}
         prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}
-        masks = None if self.masks is None else self.masks.value
-        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, "masks": masks, **more})
+        return MaskMatcher.from_pretrained(labels=labels, **{**given, **prompts, **more})
 
 
 @dataclass(frozen=True)

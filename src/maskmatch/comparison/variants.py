@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from maskmatch.comparison.label_changes import LabelChange
 
-MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "masks", "max_length", "debias")
+MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "masks", "phrase_join", "max_length", "debias")
 OWN_BUSINESS = ("seed", "checkpoints", "resume")
 """Settings of training that the comparison itself decides on."""
 

@@ -38,7 +38,12 @@ class _Given:
         material: dict[SourceName, Any] = {"texts": self.texts, "training-words": self.train, "words": self.words}
         given: list[SourceName] = [name for name, what in material.items() if what is not None]
         if sources is None:
-            return given or ["vocabulary"]
+            if not given:
+                raise MaskMatchError(
+                    "There is nothing to draw from: give texts without labels (the best source), labelled texts or a "
+                    "word list; or name vocabulary as the source, for words of the encoder's own."
+                )
+            return given
         for name in sources:
             if name not in get_args(SourceName):
                 raise MaskMatchError(f"There is no source {name!r}; choose from {', '.join(get_args(SourceName))}.")

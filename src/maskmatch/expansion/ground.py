@@ -41,6 +41,11 @@ class Ground:
                 f"The method {method.name} reads no label prompts, so there is nothing to compare names by; take "
                 "mask-matching or semantic-matching."
             )
+        if self.matcher.config.labels_in_context:
+            raise MaskMatchError(
+                f"The label prompt {self.matcher.config.label_prompt.template!r} names a field of the text, so a name "
+                "has no vector of its own to look at; take a label prompt that names the label alone."
+            )
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
@@ -59,8 +64,8 @@ class Ground:
     def read_texts(self, texts: Sequence[Any]) -> NDArray[np.float32]:
         """The vectors of texts in the input prompt, of length 1: (n, dim)."""
         if not all(isinstance(text, str) for text in texts):  # with several fields
-            return unit(self.matcher.text_vectors(list(texts)))
-        return _read(texts, self._texts, self.matcher.text_vectors)
+            return unit(_flat(self.matcher.text_states(list(texts))))
+        return _read(texts, self._texts, lambda missing: _flat(self.matcher.text_states(missing)))
 
     @cached_property
     def _tokenizer(self) -> PromptTokenizer:

@@ -82,6 +82,8 @@ def check_labels(
         rows = take_examples(given, targets, fields)
         report = matcher.evaluate(rows.texts, rows.labels)
         material = _labelled(rows.texts, rows.labels or [], known)
+        if not material.texts:
+            raise MaskMatchError("None of the labelled texts has a label that is checked; their labels have to agree.")
         plain = rows.texts if plain is None else plain
     vectors = None if plain is None else ground.read_texts(plain)  # (n, dim)
     measured = measure(ground, vectors)

@@ -54,7 +54,7 @@ def near_words(names: Sequence[str], rows: Rows) -> tuple[str, ...]:
     texts = (text if isinstance(text, str) else str(text.get("text", "")) for text in rows.texts)
     counts = Counter(word for text in texts for word in _words(text))
     frequent = sorted(counts, key=lambda word: (-counts[word], word))[:FREQUENT]
-    return tuple(dict.fromkeys([*of_names, *frequent]))
+    return tuple(dict.fromkeys([*of_names, *frequent])) or THINGS
 
 
 def combined_names(words: Sequence[str], number: int, taken: set[str]) -> list[str]:
@@ -72,4 +72,4 @@ def combined_names(words: Sequence[str], number: int, taken: set[str]) -> list[s
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in re.findall(r"[a-z]+", text.casefold()) if len(word) >= LEAST_LETTERS]
+    return [word for word in re.findall(r"[^\W\d_]+", text.casefold()) if len(word) >= LEAST_LETTERS]

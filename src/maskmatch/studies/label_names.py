@@ -11,7 +11,7 @@ from maskmatch.studies.names import AS_THEY_ARE, CHANGES, NUMBERED
 from maskmatch.studies.pictures import dot_plot, line_plot, scatter_plot
 from maskmatch.studies.rank_correlation import FEWEST, RankCorrelation, rank_correlation
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, against, few_seeds, points, trials
+from maskmatch.studies.words import HOW_TESTED, Tested, against, corrected, few_seeds, points, trials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def conclude(found: Found) -> Conclusion:
         "rank correlation": {name: None if order is None else asdict(order) for name, order in found_orders.items()},
     }
     pictures = [_curves(found, curves), *(scatter_plot(values, worth, name) for name, values in scores.items())]
-    pictures.insert(1, dot_plot(found, ZERO, list(CHANGES), "Names, zero-shot"))
+    pictures.insert(1, dot_plot(found, ZERO, list(CHANGES), "Names, zero-shot", datasets=curves))
     return Conclusion(
         [*filter(None, sentences), HOW_TESTED, *few_seeds(found)], figures, [each for each in pictures if each]
     )
@@ -75,9 +75,7 @@ def conclude(found: Found) -> Conclusion:
 
 def _worth(found: Found, datasets: Sequence[str]) -> str | None:
     """From which regime on names make no difference that could be told."""
-    rows = []
-    for regime in found.regimes:
-        rows += [(regime, row) for row in trials(found, NUMBERED, [AS_THEY_ARE], regime, datasets)]
+    rows = _by_regime(found, AS_THEY_ARE, datasets)
     if not rows:
         return None
     told = ", ".join(f"{points(row.result.difference)} points {regime}" for regime, row in rows)
@@ -89,13 +87,19 @@ def _worth(found: Found, datasets: Sequence[str]) -> str | None:
     return f"Names instead of numbers bring {told}: a gain can be told up to {last[-1]}, and not beyond."
 
 
+def _by_regime(found: Found, names: str, datasets: Sequence[str]) -> list[tuple[str, Tested]]:
+    """Names against numbers in each regime."""
+    rows = [(regime, row) for regime in found.regimes for row in trials(found, NUMBERED, [names], regime, datasets)]
+    tested = corrected([row for _, row in rows])
+    return [(regime, row) for (regime, _), row in zip(rows, tested, strict=True)]
+
+
 def _shuffled(found: Found, datasets: Sequence[str]) -> str | None:
     """Whether wrong names are worse than none, and whether training overcomes them."""
     told = []
-    for regime in found.regimes:
-        for row in trials(found, NUMBERED, ["shuffled"], regime, datasets):
-            words = {1: "better than", -1: "worse than", 0: "not to be told apart from"}[row.verdict]
-            told.append(f"{words} numbers {regime} ({points(row.result.difference)})")
+    for regime, row in _by_regime(found, "shuffled", datasets):
+        words = {1: "better than", -1: "worse than", 0: "not to be told apart from"}[row.verdict]
+        told.append(f"{words} numbers {regime} ({points(row.result.difference)})")
     return f"Names at the wrong labels are {', '.join(told)}." if told else None
 
 

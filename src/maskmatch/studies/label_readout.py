@@ -10,7 +10,7 @@ from maskmatch.methods import Method
 from maskmatch.readout import Readout
 from maskmatch.studies.pictures import dot_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, against, best_of, few_seeds, trials
+from maskmatch.studies.words import HOW_TESTED, against, best_of, corrected, few_seeds, trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,11 +83,12 @@ def conclude(found: Found) -> Conclusion:
 
 def _prompt_sentence(found: Found, suffix: str, regime: str) -> str | None:
     """The bare name against the prompted one, where both were read alike."""
-    told = []
+    rows = []
     for readout in POOLED:
         prompted, bare = (_name("mask", f"{readout}{form}") + suffix for form in ("", " of bare name"))
-        rows = trials(found, prompted, [bare], regime)
-        told += [f"{readout} {_verdict(rows[0].verdict)} ({rows[0]})"] if rows else []
+        rows += [(readout, row) for row in trials(found, prompted, [bare], regime)]
+    tested = corrected([row for _, row in rows])
+    told = [f"{readout} {_verdict(row.verdict)} ({row})" for (readout, _), row in zip(rows, tested, strict=True)]
     if not told:
         return None
     return f"A bare name instead of the prompted one, {regime}{suffix}: {'; '.join(told)}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.comparison import LabelChange, Variant
+from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
 from maskmatch.similarity_config import SimilarityConfig
 from maskmatch.studies.pictures import dot_plot
@@ -61,6 +62,10 @@ def _answers(context: LabelContext) -> LabelSet:
 def pair_variants(task: Task) -> list[Variant]:
     """The plain prompt, fine-tuning, and every design beyond them. All read as much of a pair."""
     about = "".join(f"{{{field}}}: " for field in task.fields[2:])
+    if task.name not in QUESTIONS:
+        raise MaskMatchError(
+            f"The study of pairs has no question for the task {task.name}; give datasets of {', '.join(QUESTIONS)}."
+        )
     question = QUESTIONS[task.name]
     see_pair = task.prompt.replace("{mask}", "{label}, {mask}")
     answers = LabelChange("answers to the question of the task", _answers)

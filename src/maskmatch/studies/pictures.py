@@ -18,16 +18,19 @@ NAME_COLUMNS = 44
 WIDTH = 360.0
 
 
-def dot_plot(found: Found, regime: str, names: Sequence[str], heading: str = "") -> str:
-    """A line for each variant: its mean accuracy over datasets, and each dataset as a small tick."""
-    rows = [(name, found.comparison.accuracy(name, regime)) for name in names]
+def dot_plot(
+    found: Found, regime: str, names: Sequence[str], heading: str = "", *, datasets: Sequence[str] | None = None
+) -> str:
+    """A line for each variant: its mean accuracy over datasets, all of them or some, and each as a small tick."""
+    shown = list(found.datasets) if datasets is None else datasets
+    rows = [(name, found.comparison.accuracy(name, regime, shown)) for name in names]
     known = [(name, value) for name, value in rows if value is not None]
     if not known:
         return ""
     singles = {
         name: {
             dataset: value
-            for dataset in found.datasets
+            for dataset in shown
             if (value := found.comparison.accuracy(name, regime, [dataset])) is not None
         }
         for name, _ in known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from maskmatch.comparison.statistics import PairedDifference, holm
@@ -61,6 +61,12 @@ def trials(
         Tested(name, found.comparison.accuracy(name, regime, datasets) or 0.0, result, p)
         for (name, result), p in zip(known, raised, strict=True)
     ]
+
+
+def corrected(tested: Sequence[Tested]) -> list[Tested]:
+    """Tests that are told in one sentence, corrected for all of them."""
+    raised = holm([each.result.p for each in tested])
+    return [replace(each, p=p) for each, p in zip(tested, raised, strict=True)]
 
 
 def against(
