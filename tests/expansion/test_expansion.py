@@ -18,6 +18,7 @@ from tiny_models import write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -162,3 +163,17 @@ class TestFiles:
         assert "money | returned" in shown
         assert "rate: nothing found" in shown
         assert self.expansion().to_dict()["labels"][0]["found"][0]["score"] == 0.5
+
+
+def test_phrases_of_any_label_file_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "labels.json").write_text('{"refund": ["money back", "repayment"], "card lost": []}')
+    (tmp_path / "labels.csv").write_text("label,phrases\nrefund,money back|repayment\ncard lost,\n")
+    for name in ("labels.json", "labels.csv"):
+        loaded = Expansion.load(tmp_path / name)
+        assert loaded.label_set.label("refund").phrases == ("money back", "repayment"), name
+
+
+def test_texts_of_several_fields_are_no_examples(tiny: Callable[[str], Path]) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), ["yes", "no"], task="nli")
+    with pytest.raises(MaskMatchError, match="one field"):
+        expand_labels(matcher, texts=[{"text": "It rains.", "text_b": "It is wet."}])

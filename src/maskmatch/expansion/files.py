@@ -16,9 +16,10 @@ from maskmatch.labels import Label, LabelSet
 from maskmatch.whole_folder import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+FORMATS = (".jsonl", *DELIMITERS)
 GIVEN = "given"
 """The source of phrases that a label had before."""
 
@@ -44,7 +45,7 @@ def save_expansion(expansion: Expansion, path: str | Path) -> Path:
 
 def check_file_name(path: Path) -> None:
     """Refuse a file whose ending does not tell a format that is written."""
-    if path.suffix.lower() not in (".jsonl", *DELIMITERS):
+    if path.suffix.lower() not in FORMATS:
         raise MaskMatchError(f"{path} cannot be written: phrases go into a file that ends in .csv, .tsv or .jsonl.")
 
 
@@ -72,19 +73,19 @@ def load_expansion(path: str | Path) -> Expansion:
     """Read an expansion from a label file; what was added by hand counts as found, without figures."""
     path = Path(path).expanduser()
     labels = load_labels(path)  # checks all rows
-    rows = [row.fields for row in read_rows(path)]
+    rows = [row.fields for row in read_rows(path)] if path.suffix.lower() in FORMATS else []
     bare, found = [], []
     for label in labels.labels:
         own = [row for row in rows if row.get("label") == label.id]
         given = [row for row in own if row.get("source") == GIVEN]
-        phrases, examples = (_texts(given, kind) for kind in ("phrase", "example"))
+        of_row = [each for row in own if row not in given for each in _phrases_of(row)]
+        later = {(each.kind, each.text) for each in of_row}
+        # A label file of another form holds phrases and examples that no row of its own tells of.
+        phrases = tuple(text for text in label.phrases if ("phrase", text) not in later)
+        examples = tuple(text for text in label.examples if ("example", text) not in later)
         bare.append(Label(label.id, label.name, label.description, phrases, label.words, examples))
-        found.append(tuple(each for row in own if row not in given for each in _phrases_of(row)))
+        found.append(tuple(of_row))
     return Expansion(LabelSet(tuple(bare)), tuple(found))
-
-
-def _texts(rows: Sequence[dict[str, Any]], kind: str) -> tuple[str, ...]:
-    return tuple(row[kind] for row in rows if row.get(kind))
 
 
 def _phrases_of(row: dict[str, Any]) -> Iterator[ScoredPhrase]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maskmatch.errors import MaskMatchError
 from maskmatch.expansion.ground import centred, leads
 from maskmatch.expansion.phrases import Candidate
 
@@ -21,7 +22,9 @@ def matching_texts(ground: Ground, texts: Sequence[Any], number: int) -> list[li
     What all texts have in common, and what all names have in common, is taken out before they are compared: it says
     nothing about which label a text has, but lets some labels stand nearer to everything than others.
     """
-    plain = list(dict.fromkeys(text for text in texts if isinstance(text, str) and text.strip()))
+    if any(not isinstance(text, str) for text in texts):
+        raise MaskMatchError("Examples of labels are texts of one field; texts of several fields cannot be examples.")
+    plain = list(dict.fromkeys(text for text in texts if text.strip()))
     if not plain:
         return [[] for _ in ground.labels]
     vectors = ground.read_texts(plain)  # (n, dim)

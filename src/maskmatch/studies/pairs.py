@@ -29,8 +29,8 @@ ANSWERS_SEE_PAIR = "yes and no, labels see the pair"
 LEARNED_TEMPERATURE = "plain prompt, learned temperature"
 DESIGNS = (SEE_PAIR, SIDES_APART, TWO_MASKS, TWO_MASKS_SEE_PAIR, ANSWERS, ANSWERS_SEE_PAIR, LEARNED_TEMPERATURE)
 
-WANTED_SETS, WANTED_GAIN = 4, 0.03
-"""On how many datasets a design has to reach fine-tuning, and by how much to pass the plain prompt on average."""
+WANTED_SHARE, WANTED_GAIN = 2 / 3, 0.03
+"""On what share of datasets a design has to reach fine-tuning, and by how much to pass the plain prompt on average."""
 
 QUESTIONS = {
     "nli": '"{text}" Is it so that "{text_b}"?',
@@ -136,7 +136,7 @@ def _verdict(reached: dict[str, Any], regime: str) -> str | None:
         f"{best} is at or above fine-tuning on {count} of {told['datasets']} datasets, and {points(told['gain'])} "
         "points from the plain prompt on average"
     )
-    if count >= WANTED_SETS and told["gain"] >= WANTED_GAIN:
+    if count >= WANTED_SHARE * told["datasets"] and told["gain"] >= WANTED_GAIN:
         return f"So {regime}, {words}: it is the design to take."
     return f"So {regime}, no design is good enough to be taken without a second thought; the best, {words}."
 
