@@ -129,14 +129,12 @@ def test_the_verdict_of_the_experiment_tells_wins_losses_and_what_is_open() -> N
     )
 
 
-def test_many_labels_measures_steps_accuracy_and_search(small_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"STEP_LABELS": (2, 20), "MOST_FULL": 2, "REPEATS": 1, "SEARCH_LABELS": (2, 20)}.items():
-        monkeypatch.setattr(many_labels, name, value)
+def test_many_labels_compares_full_and_sampled_encoding(small_world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_labels, "SEEDS", (0,))
     many_labels.main()
     path = small_world / "results" / "many_labels.json"
     result = json.loads(path.read_text(encoding="utf-8"))
-    assert [cell["part"] for cell in result["cells"]] == ["steps"] * 3 + ["accuracy"] * 2 + ["search"] * 2
+    assert [cell["way"] for cell in result["cells"]] == list(many_labels.WAYS)
     assert set(result["accuracy"]) == set(many_labels.WAYS)
     many_labels.main()
     assert json.loads(path.read_text(encoding="utf-8"))["cells"] == result["cells"]

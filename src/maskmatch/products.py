@@ -1,7 +1,7 @@
 """Products of numpy matrices beside an encoder that computes with threads of its own.
 
 The threads of numpy's BLAS wait for more work for some hundredths of a second, and keep the cores busy as they do.
-After every small product they would slow the encoder down: with two cores, prediction takes twice as long.
+After every small product they would slow the encoder down, most of all where cores are few.
 """
 
 from __future__ import annotations

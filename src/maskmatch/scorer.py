@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,13 +21,13 @@ from maskmatch.model import MatchingModel
 from maskmatch.prediction import Prediction, tokenize_texts
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
 from maskmatch.targets import target_array
+from maskmatch.torch_runtime import TorchRuntime, evaluating
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from maskmatch.batches import PaddedBatch
     from maskmatch.config import LabelEncoding, MatcherConfig
     from maskmatch.labels import LabelSet, LabelText
     from maskmatch.training import TrainingData
@@ -36,22 +35,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("maskmatch")
 ROWS_FOR_OFFSET = 256
 """How many training rows tell from which similarity on a label applies."""
-
-
-class TorchRuntime:
-    """Computes input vectors with the model itself, or the vectors of label prompts that are read with each text."""
-
-    def __init__(self, model: MatchingModel, of_labels: bool = False) -> None:
-        self._model = model
-        self._read = model.label_prompt_vectors if of_labels else model.input_vectors
-        model.prepare()
-
-    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of prompts: (rows, masks, dim)."""
-        with _evaluating(self._model), torch.inference_mode():
-            vectors = self._read(TokenBatch.of(batch).to(self._model.device))
-        found: NDArray[np.float32] = vectors.float().cpu().numpy()
-        return found
 
 
 class Scorer:
@@ -365,7 +348,7 @@ class Scorer:
         if self.config.method.label_source == "verbalizer":
             with torch.no_grad():
                 return model.word_vectors(self._words(texts))
-        with _evaluating(model):
+        with evaluating(model):
             return self._read_pool(
                 self._label_prompts(texts), model.label_prompt_vectors, doing="reading labels", unit="label"
             )
@@ -419,19 +402,6 @@ class Scorer:
 def _same_prompts(one: MatcherConfig, other: MatcherConfig) -> bool:
     """Whether two configs fill and debias the same prompts."""
     return (one.prompts, one.label_prompts, one.debias) == (other.prompts, other.label_prompts, other.debias)
-
-
-@contextmanager
-def _evaluating(model: MatchingModel) -> Iterator[None]:
-    """Without dropout, also when training looks at dev data."""
-    if not model.training:
-        yield
-        return
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train()
 
 
 def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
