@@ -153,11 +153,13 @@ def test_a_new_method_brings_its_own_prompts_and_similarity() -> None:
     assert own_config().changed(method="fine-tuning", prompt="{text}?").prompt.template == "{text}?"
 
 
-def test_epochs_suffice_for_a_hundred_steps() -> None:
-    assert TrainingConfig(batch_size=32).epochs_for(32) == 100
-    assert TrainingConfig(batch_size=32).epochs_for(33) == 50
-    assert TrainingConfig(batch_size=32).epochs_for(100_000) == 3
-    assert TrainingConfig(epochs=0.5).epochs_for(7) == 0.5
+@pytest.mark.parametrize(
+    ("texts", "epochs"),
+    [(1, 50), (32, 50), (33, 50), (65, 34), (330, 10), (3200, 3), (100_000, 3)],
+)
+def test_epochs_suffice_for_a_hundred_steps_but_are_three_to_fifty(texts: int, epochs: int) -> None:
+    assert TrainingConfig(batch_size=32).epochs_for(texts) == epochs
+    assert TrainingConfig(epochs=0.5).epochs_for(texts) == 0.5
 
 
 @pytest.mark.parametrize("name", ["epochs", "learning_rate", "head_rate", "batch_size", "patience"])

@@ -135,12 +135,6 @@ class TestConfig:
         assert both.training_ is not None
         assert both.training_.steps == 3
 
-    @pytest.mark.parametrize(("texts", "batch_size", "epochs"), [(12, 32, 100), (3200, 32, 3), (330, 32, 10)])
-    def test_epochs_left_out_make_a_hundred_steps_and_at_least_three_passes(
-        self, texts: int, batch_size: int, epochs: int
-    ) -> None:
-        assert TrainingConfig(batch_size=batch_size).epochs_for(texts) == epochs
-
     def test_arguments_reach_the_trainer(self, tiny: Tiny) -> None:
         witness = Witness()
         matcher = MaskMatcher.from_pretrained(tiny("bert"))

@@ -23,8 +23,11 @@ LabelEncoding = Literal["auto", "full", "sampled"]
 Debias = Literal["none", "inputs", "labels", "both"]
 """Whose vectors are freed of what their prompt says by itself."""
 
-LEAST_STEPS = 100
+USUAL_STEPS = 100
 LEAST_EPOCHS = 3
+MOST_EPOCHS = 50
+"""A handful of texts is learned by heart long before: more passes cost time and bring nothing."""
+
 WHOLE_NUMBERS = ("batch_size", "seed", "patience")
 
 
@@ -259,7 +262,7 @@ class TrainingConfig:
     """How to train.
 
     Args:
-        epochs: Passes over the training data. None: enough for 100 steps, but at least 3.
+        epochs: Passes over the training data. None: enough for 100 steps, but at least 3 and at most 50.
         learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero.
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.
@@ -335,7 +338,7 @@ class TrainingConfig:
         if self.epochs is not None:
             return self.epochs
         steps_an_epoch = math.ceil(texts / self.batch_size)
-        return max(LEAST_EPOCHS, math.ceil(LEAST_STEPS / steps_an_epoch))
+        return max(LEAST_EPOCHS, min(MOST_EPOCHS, math.ceil(USUAL_STEPS / steps_an_epoch)))
 
 
 @dataclass(frozen=True)
