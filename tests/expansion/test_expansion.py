@@ -41,6 +41,13 @@ class TestSources:
         assert "exchange" in {each.text for each in found["exchange rate"]}
         assert all(each.source == "training-words" for name in LABELS for each in found[name])
 
+    def test_what_a_label_has_already_is_not_found_again(self, matcher: MaskMatcher) -> None:
+        once = expand_labels(matcher, train=(TEXTS, TRUTH), texts=TEXTS)
+        assert any(once[name] for name in LABELS)
+        again = expand_labels(matcher, once.label_set, train=(TEXTS, TRUTH), texts=TEXTS)
+        for name in LABELS:
+            assert not {each.text for each in once[name]} & {each.text for each in again[name]}
+
     def test_words_of_the_vocabulary(self, matcher: MaskMatcher, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("maskmatch.expansion.vocabulary.NEAR", -1.0)
         found = expand_labels(matcher, sources=["vocabulary"], phrases=3, drop_shared=False)
@@ -78,6 +85,8 @@ class TestSources:
     def test_refusals(self, matcher: MaskMatcher, tiny: object) -> None:
         with pytest.raises(MaskMatchError, match="no source 'dictionary'"):
             expand_labels(matcher, sources=["dictionary"])  # type: ignore[list-item]
+        with pytest.raises(MaskMatchError, match="phrases is -1; it has to be a whole number from 1 on"):
+            expand_labels(matcher, phrases=-1)
         with pytest.raises(MaskMatchError, match="needs train"):
             expand_labels(matcher, sources=["training-words"])
         with pytest.raises(MaskMatchError, match="list of words"):
@@ -95,6 +104,15 @@ class TestTypicality:
         texts = ["alpha word"] * 20 + ["beta word"] * 20 + ["rare alpha word"] + ["rare beta word"]
         found = training_words(labels, texts, ["a"] * 20 + ["b"] * 20 + ["a", "b"], 9)
         assert [[each.text for each in own] for own in found] == [["alpha"], ["beta"]]
+
+    def test_of_many_words_some_are_not_typical_by_chance(self) -> None:
+        random = np.random.default_rng(0)
+        words = [f"{first}{second}" for first in ("bak", "lom", "sur", "tev") for second in "aeioubcdfghk"]
+        texts = [" ".join(random.choice(words, 12, replace=False)) for _ in range(400)]
+        found = training_words(
+            LabelSet.of([str(number) for number in range(8)]), texts, [str(n % 8) for n in range(400)], 9
+        )
+        assert sum(map(len, found)) <= 2 * 8
 
     @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=8))
     def test_it_is_finite_and_opposite_for_two_labels(self, counts: list[tuple[int, int]]) -> None:

@@ -58,6 +58,15 @@ class MaskJoinName(str, Enum):
     late = "late"
 
 
+class DebiasName(str, Enum):
+    """Whose vectors are freed of what their prompt says by itself."""
+
+    none = "none"
+    inputs = "inputs"
+    labels = "labels"
+    both = "both"
+
+
 class PhraseJoinName(str, Enum):
     """How a label's phrases are joined."""
 
@@ -94,8 +103,8 @@ Masks = Annotated[
 PhraseJoins = Annotated[
     PhraseJoinName | None, typer.Option(help="How the scores of a label's several phrases become one.")
 ]
-DebiasName = Annotated[
-    str | None, typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both.")
+Debiased = Annotated[
+    DebiasName | None, typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both.")
 ]
 ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
 MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
@@ -190,7 +199,7 @@ class Classifier:
     label_prompt: LabelPrompt = None
     masks: Masks = None
     phrase_join: PhraseJoins = None
-    debias: DebiasName = None
+    debias: Debiased = None
     max_length: MaxLength = None
     multi_label: MultiLabel = None
     threshold: Threshold = None

@@ -84,15 +84,19 @@ def expand_labels(
     known = matcher.labels if labels is None else LabelSet.of(labels)
     if known is None:
         raise MaskMatchError("There are no labels to expand: give them to expand_labels or to from_pretrained.")
+    for name, value in (("phrases", phrases), ("examples", examples)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number from 1 on.")
     given = _Given(texts, train, words)
     ground = Ground(matcher, known)
+    had = [{text.casefold() for text in (*label.phrases, *label.examples)} for label in known.labels]
     found: list[list[ScoredPhrase]] = [[] for _ in known]
     dropped: list[list[ScoredPhrase]] = [[] for _ in known]
     for source in given.chosen(sources):
         proposed = _propose(source, ground, given, phrases, examples)
         for place, scored in enumerate(_scored(ground, source, proposed)):
             for each, settled in scored:
-                taken = {other.text.casefold() for other in found[place]}
+                taken = had[place].union(other.text.casefold() for other in found[place])
                 if each.text.casefold() not in taken:
                     shared = drop_shared and not settled and each.lead <= 0
                     (dropped if shared else found)[place].append(each)

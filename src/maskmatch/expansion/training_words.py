@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import pairwise
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +24,9 @@ WORD = re.compile(r"[^\W\d_](?:[\w'\u2019-]*\w)?")
 PRIOR = 10.0
 """How many texts the background weighs: counts of a word in few texts are shrunk towards its share in all of them."""
 
-SURE = 1.96
-"""From how many standard errors on a word is more frequent with a label than elsewhere, and not by chance."""
+BY_CHANCE = 0.5
+"""How many words of a label may be found typical by chance. Many words are looked at, so some are always more frequent
+with a label by chance."""
 
 LEAST_TEXTS = 2
 
@@ -53,7 +55,8 @@ def training_words(
         words = sorted(word for word, own in count.items() if own >= LEAST_TEXTS and word not in names)
         own, everywhere = (np.array([of[word] for word in words], dtype=np.float64) for of in (count, total))
         strength = typicality(own, everywhere, size, sum(sizes))
-        order = [place for place in np.argsort(-strength, kind="stable").tolist() if strength[place] >= SURE]
+        sure = NormalDist().inv_cdf(1 - BY_CHANCE / max(len(words), 1))  # in standard errors
+        order = [place for place in np.argsort(-strength, kind="stable").tolist() if strength[place] >= sure]
         taken = _without_parts([words[place] for place in order], number)
         found.append([Candidate(word, settled=True) for word in taken])
     return found

@@ -126,7 +126,7 @@ def _parse(template: str) -> tuple[Part, ...]:
             shown = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             raise MaskMatchError(
                 f"The prompt {template!r} holds {{{shown}}}; between braces stands only a plain field name, "
-                "such as {text}, or {mask}, or {mask*4} for four masks."
+                "such as {text}, or {mask}, or {mask*4} for four masks (99 at most)."
             )
         if name == "mask":
             parts.append(Part("mask"))
