@@ -186,13 +186,11 @@ class MatchingModel(nn.Module):
             # A label's probability is also how strongly a text pulls at it.
             weights = (scores.sigmoid() if self.multi_label else scores.softmax(dim=1)).sum(dim=0)
             fresh, again = memory.choose(weights, _own_labels(targets, len(weights)))
-            again_vectors = similarity.prepare(self._read_label_batches(memory.batches(again))) if len(again) else None
+            read_again = [similarity.prepare(self._read_label_batches(memory.batches(again)))] if len(again) else []
         vectors = self._read_label_batches(memory.batches(fresh))  # (m, masks, dim)
-        fresh_vectors = similarity.prepare(vectors)  # (m, dim)
-        compared = compared.index_copy(1, fresh.to(inputs.device), similarity.compare(prepared, fresh_vectors))
-        memory.keep(fresh, fresh_vectors)
-        if again_vectors is not None:
-            memory.keep(again, again_vectors)
+        read, read_vectors = torch.cat([fresh, again]), torch.cat([similarity.prepare(vectors), *read_again])
+        compared = compared.index_copy(1, read.to(inputs.device), similarity.compare(prepared, read_vectors))
+        memory.keep(read, read_vectors)
         return fresh, vectors, similarity.join(layout.arrange_scores(compared), present)
 
     def _matching_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -150,34 +150,11 @@ def train(
         evaluate: Figures on dev data for the weights as they are, with "score" as the one to go by.
         callbacks: Further callbacks of transformers.
     """
-    checkpoint = None
-    if config.checkpoints is not None:
-        folder = Path(config.checkpoints).expanduser()
-        parts = PARTS if data.memory is None else (*PARTS, MEMORY_FILE)
-        checkpoint = checkpoint_to_resume(folder, config.resume, _run(data, config), model.state_dict(), parts)
+    checkpoint = _checkpoint(model, data, config)
     if data.memory is not None:
         callbacks = [*callbacks, LabelMemorySaver(data.memory)]
-        if checkpoint is not None:
-            data.memory.load(Path(checkpoint))
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
-        on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
-        has_dev = evaluate is not None
-        arguments = _arguments(config, len(data), has_dev=has_dev, on_cpu=on_cpu, scratch=scratch)
-        rows = _RowNumbers(len(data))
-        trainer = MatchTrainer(
-            model=model,
-            args=arguments,
-            train_dataset=rows,
-            eval_dataset=None if evaluate is None else rows,  # asked for, but never read: see evaluate below
-            data_collator=data.batch,
-            callbacks=[*callbacks, TrainingProgress()],
-            head_rate=config.head_rate,
-            evaluate_on_dev=evaluate,
-        )
-        trainer.remove_callback(PrinterCallback)
-        trainer.remove_callback(ProgressCallback)
-        if evaluate is not None and config.patience is not None:
-            trainer.add_callback(EarlyStoppingCallback(config.patience))
+        trainer = _trainer(model, data, config, evaluate, callbacks, scratch=scratch)
         started = time.perf_counter()
         try:
             result = trainer.train(resume_from_checkpoint=checkpoint)
@@ -202,6 +179,47 @@ def train(
             "seed": config.seed,
         },
     )
+
+
+def _checkpoint(model: MatchingModel, data: BatchSource, config: TrainingConfig) -> str | None:
+    """Where to go on from, if there is such a place; the kept label vectors are then those of that place."""
+    if config.checkpoints is None:
+        return None
+    folder = Path(config.checkpoints).expanduser()
+    parts = PARTS if data.memory is None else (*PARTS, MEMORY_FILE)
+    checkpoint = checkpoint_to_resume(folder, config.resume, _run(data, config), model.state_dict(), parts)
+    if data.memory is not None and checkpoint is not None:
+        data.memory.load(Path(checkpoint))
+    return checkpoint
+
+
+def _trainer(
+    model: MatchingModel,
+    data: BatchSource,
+    config: TrainingConfig,
+    evaluate: Callable[[], dict[str, float]] | None,
+    callbacks: Sequence[TrainerCallback],
+    *,
+    scratch: str,
+) -> MatchTrainer:
+    """The Trainer of these data."""
+    on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
+    rows = _RowNumbers(len(data))
+    trainer = MatchTrainer(
+        model=model,
+        args=_arguments(config, len(data), has_dev=evaluate is not None, on_cpu=on_cpu, scratch=scratch),
+        train_dataset=rows,
+        eval_dataset=None if evaluate is None else rows,  # asked for, but never read: see MatchTrainer.evaluate
+        data_collator=data.batch,
+        callbacks=[*callbacks, TrainingProgress()],
+        head_rate=config.head_rate,
+        evaluate_on_dev=evaluate,
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.remove_callback(ProgressCallback)
+    if evaluate is not None and config.patience is not None:
+        trainer.add_callback(EarlyStoppingCallback(config.patience))
+    return trainer
 
 
 class MatchTrainer(Trainer):
