@@ -43,6 +43,35 @@ def test_difference_and_product_are_read_beside_the_two_sides() -> None:
     torch.testing.assert_close(readout(states)[:, 0], expected)
 
 
+def test_of_three_masks_the_first_is_that_of_the_pair_as_a_whole() -> None:
+    torch.manual_seed(0)
+    readout, states = PairReadout(6), torch.randn(4, 3, 6)
+    torch.testing.assert_close(readout(states), states[:, :1])
+    with torch.no_grad():
+        readout.weight.normal_()
+    learned = readout(states[:, 1:]) - states[:, 1:].mean(dim=1, keepdim=True)
+    torch.testing.assert_close(readout(states), states[:, :1] + learned)
+
+
+def vectors(matcher: MaskMatcher) -> Any:
+    """The input vectors of the pairs, (n, 1, dim)."""
+    prediction = matcher.prediction()
+    return prediction.all_vectors(prediction.tokenize(PAIRS))
+
+
+SIDES = ["{text} is {mask}.", "So {text_b} is {mask}."]
+WHOLE = "{text} and {text_b} are {mask}."
+
+
+def test_sides_that_are_read_apart_do_not_see_each_other(tiny: Tiny) -> None:
+    pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=SIDES)
+    assert pairs.config.fields == ("text", "text_b")
+    first, second = (
+        vectors(MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", prompt=prompt)) for prompt in SIDES
+    )
+    np.testing.assert_allclose(vectors(pairs), (first + second) / 2, atol=1e-5)
+
+
 def test_before_training_it_is_matching_by_the_mean_of_both_masks(tiny: Tiny) -> None:
     pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching")
     assert pairs.config.prompt.template == '"{text}" is {mask}, "{text_b}" is {mask}.'
@@ -55,8 +84,9 @@ def test_before_training_it_is_matching_by_the_mean_of_both_masks(tiny: Tiny) ->
     ["pair-matching", replace(METHODS["fine-tuning"], name="both sides", input_readout="pair")],
     ids=["labels by name", "a matrix"],
 )
-def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: Any) -> None:
-    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method=method)
+@pytest.mark.parametrize("prompt", [None, SIDES, [WHOLE, *SIDES]], ids=["one prompt", "sides", "whole and sides"])
+def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: Any, prompt: Any) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method=method, prompt=prompt)
     matcher.fit(PAIRS, TRUTH, **A_LITTLE)
     model = matcher.model()
     assert model.pair is not None
@@ -92,7 +122,12 @@ def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:
             {"task": "nli", "prompt": "{text} {text_b} {mask}"},
             "reads two masks, one for each side of a pair",
         ),
-        ({"task": "nli", "prompt": "{text} {text_b} {mask*3}"}, "has 3."),
+        ({"task": "nli", "prompt": "{text} {text_b} {mask*4}"}, "has 4."),
+        (
+            {"task": "nli", "prompt": ["{text} {mask}"] * 4},
+            "or three, of which the first is that of the pair as a whole",
+        ),
+        ({"task": "nli", "prompt": ["{text} {mask}", "{text_b} {mask*2}"]}, "their number of masks"),
         ({"task": "topic"}, "The task 'topic' has a single field, so there is no pair to read"),
     ],
 )

@@ -35,7 +35,10 @@ class PaddedBatch:
 
     @classmethod
     def of(cls, prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> PaddedBatch:
-        """Some of the prompts as one batch."""
+        """Some of the prompts as one batch; of a pool, all in the first prompt, then all in the second, and so on."""
+        if prompts.others:
+            prompts = prompts.select(rows).flat
+            rows = np.arange(len(prompts))
         lengths = prompts.lengths[rows]
         inside = np.arange(int(lengths.max())) < lengths[:, None]  # (rows, length)
         input_ids = np.full(inside.shape, pad_id, dtype=np.int64)

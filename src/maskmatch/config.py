@@ -28,6 +28,9 @@ LEAST_EPOCHS = 3
 MOST_EPOCHS = 50
 """A handful of texts is learned by heart long before: more passes cost time and bring nothing."""
 
+PAIR_MASKS = (2, 3)
+"""How many masks are read of a pair: one for each side, and if there are three, one before them for both together."""
+
 WHOLE_NUMBERS = ("batch_size", "seed", "patience")
 
 
@@ -53,7 +56,7 @@ class MatcherConfig:
     search: SearchKind = "auto"
     """How the best labels of a text are found."""
     pool: tuple[Prompt, ...] = ()
-    """Further input prompts: a text is read in each, and its vector is the mean."""
+    """Further input prompts: a text is read in each, and its vector is the mean; or of a pair, one for each side."""
     label_pool: tuple[Prompt, ...] = ()
     """Further label prompts, likewise."""
     debias: Debias = "none"
@@ -75,10 +78,12 @@ class MatcherConfig:
                 f"Masks that are joined by concatenation have to be as many on both sides; here texts have "
                 f"{self.input_masks} and labels {self.label_masks}."
             )
-        if self.method.reads_pairs and self.prompt.masks != 2:
+        places = len(self.prompts) * self.prompt.masks
+        if self.method.reads_pairs and places not in PAIR_MASKS:
+            told = " and ".join(repr(prompt.template) for prompt in self.prompts)
             raise MaskMatchError(
-                f"The method {self.method.name} reads two masks, one for each side of a pair; the prompt "
-                f"{self.prompt.template!r} has {self.prompt.masks}."
+                f"The method {self.method.name} reads two masks, one for each side of a pair, in one prompt or in a "
+                f"prompt each, or three, of which the first is that of the pair as a whole; here {told} has {places}."
             )
         if self.search == "approximate" and self.labels_in_context:
             raise MaskMatchError(
@@ -100,7 +105,12 @@ class MatcherConfig:
     def fields(self) -> tuple[str, ...]:
         """The fields that a text has to have: those that the prompts name."""
         others = self.label_prompt.fields if self.labels_in_context else ()
-        return tuple(dict.fromkeys((*self.prompt.fields, *(name for name in others if name != "label"))))
+        return tuple(dict.fromkeys((*self.input_fields, *(name for name in others if name != "label"))))
+
+    @property
+    def input_fields(self) -> tuple[str, ...]:
+        """The fields that the input prompts name."""
+        return tuple(dict.fromkeys(name for prompt in self.prompts for name in prompt.fields))
 
     @property
     def input_masks(self) -> int:
@@ -114,9 +124,10 @@ class MatcherConfig:
 
     def _check_prompts(self) -> None:
         """Refuse pools whose prompts do not go together, and a choice of debiasing that has no prompt to go by."""
-        for prompts in (self.prompts, self.label_prompts):
+        for prompts, sides in ((self.prompts, self.method.reads_pairs), (self.label_prompts, False)):
             for other in prompts[1:]:
-                if (set(other.fields), other.masks) != (set(prompts[0].fields), prompts[0].masks):
+                same_fields = sides or set(other.fields) == set(prompts[0].fields)
+                if not same_fields or other.masks != prompts[0].masks:
                     raise MaskMatchError(
                         f"The prompts {prompts[0].template!r} and {other.template!r} differ in their fields or in "
                         "their number of masks; prompts of a pool have to agree in both."

@@ -120,7 +120,7 @@ def _write_graph(model: MatchingModel, prediction: Prediction, texts: Sequence[A
     rows = prompts.lengths.argsort()[:: max(1, len(prompts) // TRACED_ROWS)]  # short ones and long ones
     batch = TokenBatch.of(PaddedBatch.of(prompts, rows, prediction.tokenizer.vocabulary.pad_id)).to(model.device)
     axes = {each: {0: "rows", 1: "length"} for each in INPUTS[:2]}
-    axes |= {INPUTS[2]: {0: "rows", 1: "masks"}, OUTPUT: {0: "rows", 1: "masks"}}
+    axes |= {INPUTS[2]: {0: "rows", 1: "masks"}, OUTPUT: {0: "texts", 1: "vectors"}}  # a text may have several rows
     arguments = (batch.input_ids, batch.attention_mask, batch.mask_positions)
     try:
         with warnings.catch_warnings(), torch.inference_mode(), _plain_attention(model.encoder):

@@ -48,7 +48,8 @@ class MatchingModel(nn.Module):
         labels: The number of labels.
         multi_label: Whether a text may have several labels (sigmoids instead of a softmax).
         head: The form of the head that the input vector goes through, if the method has one.
-        readings: In how many prompts each text is read, and each label; their vectors are averaged.
+        readings: In how many prompts each text is read, and each label. Their vectors are averaged; those of a pair are
+            its sides.
     """
 
     input_origin: torch.Tensor | None
@@ -89,12 +90,12 @@ class MatchingModel(nn.Module):
         return self._word_embeddings().weight.device
 
     def input_vectors(self, batch: TokenBatch) -> torch.Tensor:
-        """The vectors of texts: (n, masks, dim)."""
-        return self._transformed(self._read(self.method.input_state, batch))
+        """The vectors of texts, from all their readings, those in the first prompt first: (n, masks, dim)."""
+        return self._joined_inputs(self._read(self.method.input_state, batch))
 
     def label_prompt_vectors(self, batch: TokenBatch) -> torch.Tensor:
-        """The vectors of label texts that the encoder reads: (F, masks, dim)."""
-        return _less(self._read(self.method.label_readout, batch), self.label_origin)
+        """The vectors of label texts that the encoder reads, from all their readings: (F, masks, dim)."""
+        return self._joined_labels(self._read(self.method.label_readout, batch))
 
     def prepare(self) -> None:
         """Find the ways in which this encoder can be read with less work."""
@@ -214,11 +215,10 @@ class MatchingModel(nn.Module):
             group.part(split, None) for group, split in zip(groups, splits, strict=True) if split < len(group.rows)
         ]
         vectors = self._read_together([(self.method.input_state, inputs), (self.method.label_readout, labels)])
-        read_inputs = mean_of_readings(self._transformed(_in_order(vectors[: len(inputs)], inputs)), self.readings[0])
+        read_inputs = self._joined_inputs(_in_order(vectors[: len(inputs)], inputs))
         if not labels:
             return read_inputs, None
-        read_labels = _less(_in_order(vectors[len(inputs) :], labels), self.label_origin)
-        return read_inputs, mean_of_readings(read_labels, self.readings[1])
+        return read_inputs, self._joined_labels(_in_order(vectors[len(inputs) :], labels))
 
     def _read_label_batches(self, batches: Sequence[TokenBatch]) -> torch.Tensor:
         """The vectors of label texts that come in batches, in the order of their row numbers: (m, masks, dim)."""
@@ -250,20 +250,27 @@ class MatchingModel(nn.Module):
         assert self._pooled_reader is not None
         return self._pooled_reader
 
-    def _transformed(self, states: torch.Tensor) -> torch.Tensor:
-        """The vectors of texts from the states that were read: (n, masks, dim) → (n, masks or 1, dim)."""
-        vectors: torch.Tensor = states if self.pair is None else self.pair(states)
+    def _joined_inputs(self, states: torch.Tensor) -> torch.Tensor:
+        """The vectors of texts from what was read of them: (readings * n, masks, dim) → (n, masks or 1, dim)."""
+        readings = self.readings[0]
+        if self.pair is not None:
+            beside = _apart(states, readings).transpose(0, 1).flatten(1, 2)  # (n, readings * masks, dim)
+            states, readings = self.pair(beside), 1
         if self.transform is not None:
-            vectors = self.transform(vectors)
-        return _less(vectors, self.input_origin)
+            states = self.transform(states)
+        return _less(_apart(states, readings).mean(dim=0), self.input_origin)
+
+    def _joined_labels(self, states: torch.Tensor) -> torch.Tensor:
+        """The vectors of label texts from what was read of them: (readings * F, masks, dim) → (F, masks, dim)."""
+        return _less(_apart(states, self.readings[1]).mean(dim=0), self.label_origin)
 
     def _word_embeddings(self) -> nn.Embedding:
         return cast("nn.Embedding", self.encoder.get_input_embeddings())
 
 
-def mean_of_readings(vectors: torch.Tensor, readings: int) -> torch.Tensor:
-    """The mean over the prompts of a pool, of vectors of all texts in the first, then in the second, and so on."""
-    return vectors if readings == 1 else vectors.view(readings, -1, *vectors.shape[1:]).mean(dim=0)
+def _apart(states: torch.Tensor, readings: int) -> torch.Tensor:
+    """Each reading by itself, of rows that hold all texts in the first prompt, then in the second: (readings, n, …)."""
+    return states.reshape(readings, -1, *states.shape[1:])
 
 
 def _less(vectors: torch.Tensor, origin: torch.Tensor | None) -> torch.Tensor:

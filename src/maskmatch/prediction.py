@@ -191,7 +191,7 @@ class Prediction:
         words = self.config.method.reads_words
         texts = [text for label in self.labels.labels for text in (label.verbalizer if words else label.texts)]
         some = np.unique(np.linspace(0, len(texts) - 1, SEARCH_QUERIES, dtype=np.int64))
-        fields = [dict.fromkeys(self.config.prompt.fields, FieldText(texts[place])) for place in some.tolist()]
+        fields = [dict.fromkeys(self.config.input_fields, FieldText(texts[place])) for place in some.tolist()]
         read = self.all_vectors(self.tokenizer.pooled(self.config.prompts, fields))
         return np.concatenate([read, (read + np.roll(read, len(read) // 2, axis=0)) / 2])
 
@@ -228,9 +228,8 @@ def tokenize_texts(
 
 
 def _read(runtime: Runtime, prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> NDArray[np.float32]:
-    """The vectors of some rows, as a mean over the prompts of a pool: (rows, masks, dim)."""
-    read = [runtime(PaddedBatch.of(reading, rows, pad_id)) for reading in prompts.readings]
-    return read[0] if len(read) == 1 else np.asarray(np.mean(read, axis=0))
+    """The vectors of some rows: (rows, masks, dim)."""
+    return runtime(PaddedBatch.of(prompts, rows, pad_id))
 
 
 def _in_order(parts: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]]) -> NDArray[np.float32]:

@@ -85,27 +85,23 @@ class Scorer:
         """
         config = self.config
         if config.debias in ("inputs", "both"):
-            empty = self._tokenizer.pooled(config.prompts, [dict.fromkeys(config.prompt.fields, FieldText(""))])
-            model.input_origin = self._read_pool(empty, model.input_vectors)[0]  # (masks, dim)
+            empty = self._tokenizer.pooled(config.prompts, [dict.fromkeys(config.input_fields, FieldText(""))])
+            model.input_origin = self._read_prompts(empty, model.input_vectors)[0]  # (masks, dim)
         if config.debias in ("labels", "both"):
             fields = dict.fromkeys(config.label_prompt.fields, FieldText(""))
             empty = self._tokenizer.pooled(config.label_prompts, [fields])
-            model.label_origin = self._read_pool(empty, model.label_prompt_vectors)[0]  # (masks, dim)
+            model.label_origin = self._read_prompts(empty, model.label_prompt_vectors)[0]  # (masks, dim)
 
-    def _read_pool(
+    def _read_prompts(
         self,
         prompts: TokenizedPrompts,
         read: Callable[[TokenBatch], torch.Tensor],
         doing: str = "reading",
         unit: str = "text",
     ) -> torch.Tensor:
-        """What is read of every text, as a mean over the prompts of its pool: (n, masks, dim)."""
-        device = self.encoder.model.device
-        found = [
-            encode_prompts(reading, read, pad_id=self.encoder.pad_id, device=device, doing=doing, unit=unit)
-            for reading in prompts.readings
-        ]
-        return found[0] if len(found) == 1 else torch.stack(found).mean(dim=0)
+        """What is read of every text: (n, masks, dim)."""
+        device, pad_id = self.encoder.model.device, self.encoder.pad_id
+        return encode_prompts(prompts, read, pad_id=pad_id, device=device, doing=doing, unit=unit)
 
     def with_config(self, config: MatcherConfig) -> Scorer:
         """A scorer with another config on the same encoder; what the same method has learned is kept."""
@@ -255,7 +251,7 @@ class Scorer:
         Labels that are read with each text have no vector of their own to hold: (n, dim).
         """
         model = self.model(labels)
-        means = [self._read_pool(prompts, model.input_vectors).mean(dim=1)]
+        means = [self._read_prompts(prompts, model.input_vectors).mean(dim=1)]
         if not self.config.labels_in_context:
             means.append(self._flat_label_vectors(model, self.layout(labels).texts).mean(dim=1))
         return normalize(torch.cat(means), dim=-1).cpu()
@@ -349,7 +345,7 @@ class Scorer:
             with torch.no_grad():
                 return model.word_vectors(self._words(texts))
         with evaluating(model):
-            return self._read_pool(
+            return self._read_prompts(
                 self._label_prompts(texts), model.label_prompt_vectors, doing="reading labels", unit="label"
             )
 

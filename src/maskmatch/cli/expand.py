@@ -57,7 +57,7 @@ def expand(
     if output is not None:
         check_file_name(output)
     matcher = load_with_labels(labels, classifier)
-    fields = matcher.config.prompt.fields
+    fields = matcher.config.input_fields
     rows = None if train is None else options.load_rows(train, fields, reading)
     expansion = expand_labels(
         matcher,

@@ -31,7 +31,7 @@ def check(
     if output is not None and output.suffix.lower() != ".html":
         raise typer.BadParameter(f"{output} does not end in .html.", param_hint="--output")
     matcher = load_with_labels(labels, classifier)
-    fields = matcher.config.prompt.fields
+    fields = matcher.config.input_fields
     rows = None if test is None else options.load_rows(test, fields, reading)
     found = check_labels(
         matcher,

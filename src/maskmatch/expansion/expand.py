@@ -105,7 +105,7 @@ def expand_labels(
 
 def _propose(source: SourceName, ground: Ground, given: _Given, phrases: int, examples: int) -> list[list[Candidate]]:
     """What a source proposes for each label."""
-    fields = ground.matcher.config.prompt.fields
+    fields = ground.matcher.config.input_fields
     if source == "texts":
         return matching_texts(ground, take_texts(given.texts, fields), examples)
     if source == "training-words":

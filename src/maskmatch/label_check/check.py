@@ -71,7 +71,7 @@ def check_labels(
     if known is None:
         raise MaskMatchError("There are no labels to check: give them to check_labels or to from_pretrained.")
     ground = Ground(matcher, known)
-    fields = matcher.config.prompt.fields
+    fields = matcher.config.input_fields
     report: EvaluationReport | None = None
     material: _Texts | None = None
     plain = None if texts is None else take_texts(texts, fields)

@@ -77,7 +77,7 @@ def informativeness(matcher: MaskMatcher, labels: LabelsLike | None = None, text
     if labels is None and matcher.labels is None:
         raise MaskMatchError("There are no labels to judge: give them to informativeness or to from_pretrained.")
     ground = Ground(matcher, LabelSet.of(matcher.labels if labels is None else labels))
-    vectors = None if texts is None else ground.read_texts(take_texts(texts, matcher.config.prompt.fields))
+    vectors = None if texts is None else ground.read_texts(take_texts(texts, matcher.config.input_fields))
     return measure(ground, vectors)
 
 

@@ -90,8 +90,9 @@ class TokenizedPrompts:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """The number of tokens of each prompt."""
-        return np.fromiter((len(ids) for ids in self.input_ids), dtype=np.int64, count=len(self.input_ids))
+        """The number of tokens of each text, in the prompt of the pool where it has most."""
+        own = np.fromiter((len(ids) for ids in self.input_ids), dtype=np.int64, count=len(self.input_ids))
+        return np.asarray(np.max([own, *(other.lengths for other in self.others)], axis=0))
 
 
 @dataclass(frozen=True)
