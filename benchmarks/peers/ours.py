@@ -99,6 +99,8 @@ class Prediction:
         words: What names are made of.
         labels: How many names to make.
         model: The encoder.
+        task: The task preset.
+        prompt: The input prompt; None: that of the task.
         runtime: "torch", "onnx" or "int8".
         search: How the best labels are found.
         mixed: Label vectors are mixed of those of a thousand names instead of read.
@@ -114,6 +116,7 @@ class Prediction:
         labels: int = 0,
         model: str | None = None,
         task: str | None = None,
+        prompt: str | None = None,
         runtime: str = "torch",
         search: str = "auto",
         mixed: bool = False,
@@ -123,7 +126,8 @@ class Prediction:
         if folder is not None and runtime != "torch":
             self._matcher: Any = ExportedMatcher.from_pretrained(folder)
             return
-        matcher = _matcher(list(names or make_names(words, labels)), model, mixed, search, task)
+        own = {"search": search, "task": task, "prompt": prompt}
+        matcher = _matcher(list(names or make_names(words, labels)), model, mixed, **own)
         self._matcher = matcher
         if runtime != "torch":
             with tempfile.TemporaryDirectory() as scratch:
@@ -150,16 +154,14 @@ class Export:
         return {"parity": export(self._matcher, self._folder, int8=self._int8).to_dict()}
 
 
-def _matcher(
-    names: list[str], model: str | None, mixed: bool, search: str = "auto", task: str | None = None
-) -> MaskMatcher:
+def _matcher(names: list[str], model: str | None, mixed: bool, **options: Any) -> MaskMatcher:
     """A classifier with these labels."""
+    matcher = MaskMatcher.from_pretrained(model, labels=LabelSet.of(names), device="cpu", **options)
     if not mixed or len(names) <= READ_NAMES:
-        return MaskMatcher.from_pretrained(model, labels=LabelSet.of(names), search=search, task=task, device="cpu")  # type: ignore[arg-type]
+        return matcher
     few = MaskMatcher.from_pretrained(model, labels=LabelSet.of(names[:READ_NAMES]), device="cpu")
     assert few.labels is not None
     real = few._scorer.label_vectors(few.labels)[0].mean(dim=(1, 2))  # (READ_NAMES, dim)
-    matcher = MaskMatcher.from_pretrained(model, labels=LabelSet.of(names), search=search, task=task, device="cpu")  # type: ignore[arg-type]
     assert matcher.labels is not None
     scorer = matcher._scorer
     texts = scorer.label_texts(matcher.labels)

@@ -54,9 +54,9 @@ def _is_whole(row: Mapping[str, Any], dataset: str) -> bool:
 def _prediction(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     seconds = {point["way"]: point.get("seconds") for point in result["points"]}
     found = []
-    for runtime, bar in (("torch", 1.0), ("int8", 2.0)):
-        ours, theirs = seconds.get(prediction.RUNTIMES[runtime]), seconds.get(prediction.EMBEDDING)
-        what = f"texts a second of {prediction.RUNTIMES[runtime]}, as a multiple of sentence-transformers' encode"
+    for way, bar in ((prediction.TORCH, 1.0), (prediction.INT8, 2.0), (prediction.INT8_SHORTEST, 2.0)):
+        ours, theirs = seconds.get(way), seconds.get(prediction.EMBEDDING)
+        what = f"texts a second of {way}, as a multiple of sentence-transformers' encode"
         found.append(_bar(what, theirs / ours if ours and theirs else None, "at least", bar))
     first = result["first_answer"]["maskmatch predict EXPORT"]["seconds"]
     found.append(_bar("seconds from start to the first answer on an export", first, "at most", 1.5))
