@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
@@ -17,7 +17,10 @@ from maskmatch import kept_labels as kept_labels_module
 from maskmatch.errors import MaskMatchError
 from maskmatch.kept_labels import KeptLabels, standing_out
 from maskmatch.search import ExactSearch
-from maskmatch.similarity import MaskJoin, PhraseJoin, Similarity, SimilarityConfig, SimilarityKind, join_phrases
+from maskmatch.similarity import Similarity, SimilarityConfig, join_phrases
+
+if TYPE_CHECKING:
+    from maskmatch.choices import MaskJoin, PhraseJoin, SimilarityKind
 
 KINDS: tuple[SimilarityKind, ...] = ("dot", "cosine")
 JOINS: tuple[PhraseJoin, ...] = ("mean", "max", "logsumexp")

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import TrainerCallback
 
-    from maskmatch.config import Debias, MatcherConfig, TrainingSummary
+    from maskmatch.choices import Debias, MaskJoin, PhraseJoin, SearchKind, SimilarityKind
+    from maskmatch.config import MatcherConfig, TrainingSummary
     from maskmatch.data import Examples
     from maskmatch.encoder import Encoder
     from maskmatch.evaluation import EvaluationReport, Metric
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
     from maskmatch.prediction import Prediction
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.saving import SavedModel
-    from maskmatch.search import SearchKind
-    from maskmatch.similarity_config import MaskJoin, PhraseJoin, SimilarityConfig, SimilarityKind
+    from maskmatch.similarity_config import SimilarityConfig
     from maskmatch.tasks import Task
 
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+from maskmatch.choices import Debias, LabelEncoding, MaskJoin, PhraseJoin, SearchKind, SimilarityKind
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
-from maskmatch.search import SearchKind
 from maskmatch.settings import as_json
-from maskmatch.similarity_config import MaskJoin, PhraseJoin, SimilarityConfig, SimilarityKind
+from maskmatch.similarity_config import SimilarityConfig
 from maskmatch.tasks import Task, find_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-LabelEncoding = Literal["auto", "full", "sampled"]
-Debias = Literal["none", "inputs", "labels", "both"]
-"""Whose vectors are freed of what their prompt says by itself."""
 
 USUAL_STEPS = 100
 LEAST_EPOCHS = 3

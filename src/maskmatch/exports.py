@@ -23,8 +23,8 @@ from maskmatch.predictor import Predictor
 from maskmatch.prompts import PromptTokenizer, Vocabulary
 
 if TYPE_CHECKING:
+    from maskmatch.choices import SearchKind
     from maskmatch.prompts import TokenizedPrompts
-    from maskmatch.search import SearchKind
 
 FORMAT = 1
 """Counted up when an export written by this version could not be read rightly by an older one."""

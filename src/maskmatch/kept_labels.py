@@ -15,7 +15,8 @@ from maskmatch.similarity_config import FIRST_OFFSET, STEEPNESS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maskmatch.similarity_config import PhraseJoin, SimilarityConfig
+    from maskmatch.choices import PhraseJoin
+    from maskmatch.similarity_config import SimilarityConfig
 
 SMALLEST = 1e-12
 """What a vector's length is taken for at least, as torch does."""

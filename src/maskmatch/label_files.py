@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from maskmatch.data import Format, read_rows
+from maskmatch.choices import Format
+from maskmatch.data import read_rows
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
 

@@ -19,7 +19,7 @@ from maskmatch.errors import MaskMatchError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from maskmatch.config import LabelEncoding
+    from maskmatch.choices import LabelEncoding
     from maskmatch.encoder import TokenBatch
     from maskmatch.label_vectors import LabelLayout
     from maskmatch.prompts import TokenizedPrompts

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from maskmatch.config import LabelEncoding, MatcherConfig
+    from maskmatch.choices import LabelEncoding
+    from maskmatch.config import MatcherConfig
     from maskmatch.labels import LabelSet, LabelText
     from maskmatch.training import TrainingData
 

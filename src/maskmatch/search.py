@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from maskmatch.choices import SearchKind
     from maskmatch.kept_labels import KeptLabels
 
 logger = logging.getLogger("maskmatch")
-
-SearchKind = Literal["auto", "exact", "approximate"]
 
 MOST_SEARCHED_EXACTLY = 100_000
 """Up to how many label texts "auto" searches exactly."""

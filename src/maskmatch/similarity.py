@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 from torch.nn.functional import normalize
 
-from maskmatch.similarity_config import (
-    FIRST_OFFSET,
-    MaskJoin,
-    PhraseJoin,
-    SimilarityConfig,
-    SimilarityKind,
-)
+from maskmatch.similarity_config import FIRST_OFFSET, SimilarityConfig
 
-__all__ = ["MaskJoin", "PhraseJoin", "Similarity", "SimilarityConfig", "SimilarityKind", "join_phrases"]
+if TYPE_CHECKING:
+    from maskmatch.choices import PhraseJoin
 
 
 class Similarity(nn.Module):

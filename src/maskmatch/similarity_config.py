@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
+from maskmatch.choices import MaskJoin, PhraseJoin, SimilarityKind
 from maskmatch.errors import MaskMatchError
 from maskmatch.settings import added_setting
-
-SimilarityKind = Literal["dot", "cosine"]
-PhraseJoin = Literal["mean", "max", "logsumexp"]
-MaskJoin = Literal["mean", "concat", "late"]
 
 FIRST_OFFSET: dict[SimilarityKind, float] = {"cosine": 0.5, "dot": 0.0}
 """From which similarity on a label applies, before there is anything to tell it by."""

@@ -85,7 +85,7 @@ class TestSources:
     def test_refusals(self, matcher: MaskMatcher, tiny: object) -> None:
         with pytest.raises(MaskMatchError, match="no source 'dictionary'"):
             expand_labels(matcher, sources=["dictionary"])  # type: ignore[list-item]
-        with pytest.raises(MaskMatchError, match="phrases is -1; it has to be a whole number from 1 on"):
+        with pytest.raises(MaskMatchError, match="phrases is -1; it has to be a whole number from 0 on"):
             expand_labels(matcher, phrases=-1)
         with pytest.raises(MaskMatchError, match="needs train"):
             expand_labels(matcher, sources=["training-words"])

@@ -24,5 +24,5 @@ def classify(
     """Classify texts by label names alone, nothing trained; prints one JSON object a line."""
     from maskmatch.label_files import load_labels
 
-    matcher = classifier.load(load_labels(labels), search=None if search is None else search.value)
+    matcher = classifier.load(load_labels(labels), search=search)
     print_predictions(matcher, texts.chunks(matcher.config.fields, reading), top_k, batch_size)

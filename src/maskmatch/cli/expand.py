@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,25 +18,13 @@ LabelsArgument = Annotated[
 UnlabelledFile = Annotated[str | None, typer.Option("--texts", metavar="FILE", help="Texts; labels are not looked at.")]
 
 
-class SourceChoice(str, Enum):
-    """Where phrases and examples come from."""
-
-    vocabulary = "vocabulary"
-    training_words = "training-words"
-    texts = "texts"
-    words = "words"
-
-
 def expand(
     *,
     labels: LabelsArgument,
     texts: UnlabelledFile = None,
     train: Annotated[str | None, typer.Option(metavar="FILE", help="Labelled rows, for typical words.")] = None,
     words: Annotated[str | None, typer.Option(metavar="FILE", help="Words or phrases of your own, one a line.")] = None,
-    source: Annotated[
-        list[SourceChoice] | None,
-        typer.Option(help="A source; may be given several times. Left out: those that a file is given for."),
-    ] = None,
+    source: options.PhraseSources = None,
     phrases: Annotated[int, typer.Option(help="The most phrases a label and source.", min=0)] = 5,
     examples: Annotated[int, typer.Option(help="The most examples a label.", min=0)] = 20,
     keep_shared: Annotated[

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maskmatch import choices
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
@@ -20,59 +21,6 @@ if TYPE_CHECKING:
     from maskmatch.data import Examples
     from maskmatch.labels import LabelsLike
     from maskmatch.predictor import Predictor
-    from maskmatch.search import SearchKind
-
-
-class FileFormat(str, Enum):
-    """The formats of a file of rows."""
-
-    csv = "csv"
-    tsv = "tsv"
-    json = "json"
-    jsonl = "jsonl"
-    parquet = "parquet"
-    txt = "txt"
-
-
-class LabelEncodingName(str, Enum):
-    """Which labels a training step reads."""
-
-    auto = "auto"
-    full = "full"
-    sampled = "sampled"
-
-
-class SearchName(str, Enum):
-    """How the best labels are found."""
-
-    auto = "auto"
-    exact = "exact"
-    approximate = "approximate"
-
-
-class MaskJoinName(str, Enum):
-    """How several masks are compared."""
-
-    mean = "mean"
-    concat = "concat"
-    late = "late"
-
-
-class DebiasName(str, Enum):
-    """Whose vectors are freed of what their prompt says by itself."""
-
-    none = "none"
-    inputs = "inputs"
-    labels = "labels"
-    both = "both"
-
-
-class PhraseJoinName(str, Enum):
-    """How a label's phrases are joined."""
-
-    mean = "mean"
-    max = "max"
-    logsumexp = "logsumexp"
 
 
 READING, TRAINING = "Reading rows", "Training"
@@ -97,14 +45,15 @@ LabelPrompt = Annotated[
     list[str] | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'; several are averaged.")
 ]
 Masks = Annotated[
-    MaskJoinName | None,
+    choices.MaskJoin | None,
     typer.Option(help="How several masks are compared: their mean, one behind the other, or each with its best."),
 ]
 PhraseJoins = Annotated[
-    PhraseJoinName | None, typer.Option(help="How the scores of a label's several phrases become one.")
+    choices.PhraseJoin | None, typer.Option(help="How the scores of a label's several phrases become one.")
 ]
 Debiased = Annotated[
-    DebiasName | None, typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both.")
+    choices.Debias | None,
+    typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both."),
 ]
 ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
 MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
@@ -117,14 +66,37 @@ Threshold = Annotated[
     typer.Option(help="With several labels a text: from which probability on one applies.", min=0.0, max=1.0),
 ]
 Search = Annotated[
-    SearchName | None,
+    choices.SearchKind | None,
     typer.Option(help="How the best labels are found; approximate, with the extra index, is for very many labels."),
+]
+
+
+class PhraseSourceName(str, Enum):
+    """Where phrases and examples come from; an option that may be given several times cannot be a literal."""
+
+    vocabulary = "vocabulary"
+    training_words = "training-words"
+    texts = "texts"
+    words = "words"
+
+
+PhraseSources = Annotated[
+    list[PhraseSourceName] | None,
+    typer.Option("--source", help="A source; may be given several times. Left out: those that a file is given for."),
 ]
 BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
 TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
 Epochs = Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=TRAINING)]
 StepSize = Annotated[int, typer.Option("--batch-size", help="Texts a step.", min=1, rich_help_panel=TRAINING)]
 LearningRate = Annotated[float, typer.Option(help="The peak rate.", rich_help_panel=TRAINING)]
+WhichLabels = Annotated[
+    choices.LabelEncoding,
+    typer.Option(
+        "--label-encoding",
+        help="Whether a step reads all labels, or those that matter to it.",
+        rich_help_panel=TRAINING,
+    ),
+]
 Checkpoints = Annotated[
     Path | None, typer.Option(help="A folder for checkpoints, to resume from.", rich_help_panel=TRAINING)
 ]
@@ -137,7 +109,7 @@ Field = Annotated[
 ]
 Encoding = Annotated[str, typer.Option(help="The encoding of the file.", rich_help_panel=READING)]
 Format = Annotated[
-    FileFormat | None,
+    choices.Format | None,
     typer.Option(help="The format, if the file's name does not tell.", rich_help_panel=READING),
 ]
 SkipBadRows = Annotated[
@@ -172,7 +144,7 @@ class Reading:
             "text_field": self.text_field,
             "named": self.named,
             "encoding": self.encoding,
-            "format": None if self.format is None else self.format.value,
+            "format": self.format,
             "skip_bad_rows": self.skip_bad_rows,
         }
 
@@ -209,9 +181,8 @@ class Classifier:
         """The classifier; ``more`` are other options of ``from_pretrained``, or take the place of its own."""
         from maskmatch.classifier import MaskMatcher
 
-        given = {name: value.value if isinstance(value, Enum) else value for name, value in vars(self).items()}
         prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}
-        return MaskMatcher.from_pretrained(labels=labels, **{**given, **prompts, **more})
+        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, **more})
 
 
 @dataclass(frozen=True)
@@ -292,20 +263,19 @@ def is_export(folder: str) -> bool:
 
 
 def load_predictor(
-    folder: str, *, threshold: float | None, device: str | None, search: SearchName | None = None
+    folder: str, *, threshold: float | None, device: str | None, search: choices.SearchKind | None = None
 ) -> Predictor:
     """What predicts from a folder: a saved classifier, or an export, which needs no torch."""
     saved_classifier(folder)
-    kind: SearchKind | None = None if search is None else search.value
     if not is_export(folder):
         from maskmatch import MaskMatcher
 
-        return MaskMatcher.from_pretrained(folder, threshold=threshold, search=kind, device=device)
+        return MaskMatcher.from_pretrained(folder, threshold=threshold, search=search, device=device)
     if device not in (None, "cpu"):
         raise MaskMatchError(f"The device {device!r} cannot be used: an export computes on the CPU.")
     from maskmatch import ExportedMatcher
 
-    return ExportedMatcher.from_pretrained(folder, threshold=threshold, search=kind)
+    return ExportedMatcher.from_pretrained(folder, threshold=threshold, search=search)
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -55,12 +55,7 @@ class Training:
             help="How much vectors are held where they were before training.", rich_help_panel=options.TRAINING
         ),
     ] = 0.0
-    label_encoding: Annotated[
-        options.LabelEncodingName,
-        typer.Option(
-            help="Whether a step reads all labels, or those that matter to it.", rich_help_panel=options.TRAINING
-        ),
-    ] = options.LabelEncodingName.auto
+    label_encoding: options.WhichLabels = "auto"
     patience: Annotated[
         int | None,
         typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=options.TRAINING),
@@ -72,7 +67,7 @@ class Training:
         """The same as the library takes it."""
         from maskmatch.config import TrainingConfig
 
-        return TrainingConfig(**{**vars(self), "label_encoding": self.label_encoding.value, "seed": seed})
+        return TrainingConfig(**vars(self), seed=seed)
 
 
 def train(

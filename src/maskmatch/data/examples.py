@@ -15,7 +15,7 @@ from maskmatch.errors import MaskMatchError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from maskmatch.data.readers import Format
+    from maskmatch.choices import Format
     from maskmatch.data.rows import Row
 
 _NAMED_BAD_ROWS = 3

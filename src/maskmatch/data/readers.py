@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
+from maskmatch.choices import Format
 from maskmatch.data.delimited import read_csv, read_tsv
 from maskmatch.data.json_rows import read_json, read_json_lines, read_mixed_lines, read_text_lines
 from maskmatch.data.parquet import read_parquet
@@ -15,9 +16,7 @@ from maskmatch.errors import MaskMatchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Format", "Row", "Source", "read_rows"]
-
-Format = Literal["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "txt"]
+__all__ = ["Row", "Source", "read_rows"]
 
 _READERS: dict[str, Callable[[Source, str], Iterator[Row]]] = {
     "csv": read_csv,

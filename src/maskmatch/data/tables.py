@@ -6,12 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.data.readers import Format, read_rows
+from maskmatch.data.readers import read_rows
 from maskmatch.data.rows import Row, refuse_repeated
 from maskmatch.data.sources import is_stream
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
+    from maskmatch.choices import Format
     from maskmatch.data.columns import Columns
 
 _DATASETS = ("Dataset", "IterableDataset")

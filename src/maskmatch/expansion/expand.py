@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
+from maskmatch.choices import PhraseSource
 from maskmatch.errors import MaskMatchError
 from maskmatch.expansion.brought import listed_words, told_phrases
 from maskmatch.expansion.ground import Ground, leads
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from maskmatch.classifier import MaskMatcher
 
-SourceName = Literal["vocabulary", "training-words", "texts", "words"]
 PHRASES = 5
 EXAMPLES = 20
 
@@ -33,10 +33,10 @@ class _Given:
     train: Any
     words: Iterable[str] | Callable[[str], Iterable[str]] | None
 
-    def chosen(self, sources: Sequence[SourceName] | None) -> list[SourceName]:
+    def chosen(self, sources: Sequence[PhraseSource] | None) -> list[PhraseSource]:
         """The sources to use, checked: those that were named, or those that something was given for."""
-        material: dict[SourceName, Any] = {"texts": self.texts, "training-words": self.train, "words": self.words}
-        given: list[SourceName] = [name for name, what in material.items() if what is not None]
+        material: dict[PhraseSource, Any] = {"texts": self.texts, "training-words": self.train, "words": self.words}
+        given: list[PhraseSource] = [name for name, what in material.items() if what is not None]
         if sources is None:
             if not given:
                 raise MaskMatchError(
@@ -45,8 +45,8 @@ class _Given:
                 )
             return given
         for name in sources:
-            if name not in get_args(SourceName):
-                raise MaskMatchError(f"There is no source {name!r}; choose from {', '.join(get_args(SourceName))}.")
+            if name not in get_args(PhraseSource):
+                raise MaskMatchError(f"There is no source {name!r}; choose from {', '.join(get_args(PhraseSource))}.")
             if name in material and material[name] is None:
                 needed = {"texts": "texts", "training-words": "train", "words": "words"}[name]
                 raise MaskMatchError(f"The source {name!r} needs {needed}, and none were given.")
@@ -57,7 +57,7 @@ def expand_labels(
     matcher: MaskMatcher,
     labels: LabelsLike | None = None,
     *,
-    sources: Sequence[SourceName] | None = None,
+    sources: Sequence[PhraseSource] | None = None,
     texts: Any = None,
     train: Any = None,
     words: Iterable[str] | Callable[[str], Iterable[str]] | None = None,
@@ -85,8 +85,8 @@ def expand_labels(
     if known is None:
         raise MaskMatchError("There are no labels to expand: give them to expand_labels or to from_pretrained.")
     for name, value in (("phrases", phrases), ("examples", examples)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number from 1 on.")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise MaskMatchError(f"{name} is {value!r}; it has to be a whole number from 0 on.")
     given = _Given(texts, train, words)
     ground = Ground(matcher, known)
     had = [{text.casefold() for text in (*label.phrases, *label.examples)} for label in known.labels]
@@ -103,7 +103,7 @@ def expand_labels(
     return Expansion(known, tuple(map(tuple, found)), tuple(map(tuple, dropped)))
 
 
-def _propose(source: SourceName, ground: Ground, given: _Given, phrases: int, examples: int) -> list[list[Candidate]]:
+def _propose(source: PhraseSource, ground: Ground, given: _Given, phrases: int, examples: int) -> list[list[Candidate]]:
     """What a source proposes for each label."""
     fields = ground.matcher.config.input_fields
     if source == "texts":

@@ -13,7 +13,7 @@ from maskmatch.studies.words import HOW_TESTED, against, best_of, few_seeds, per
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from maskmatch.similarity_config import MaskJoin
+    from maskmatch.choices import MaskJoin
     from maskmatch.tasks import Task
 
 ONE = "one mask"
