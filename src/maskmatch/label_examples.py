@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 if TYPE_CHECKING:
     from maskmatch.labels import LabelSet
 
+Number = TypeVar("Number", float, torch.Tensor)
 MOST_SHARE, SHRINK = 0.6, 4
-"""The share that n examples have in a label's vector is 0.6 n / (n + 4): a few of them, which may be wrong, move it
-little, and however many there are, the name keeps a good part."""
+
+
+def share_of_examples(count: Number) -> Number:
+    """The share that so many examples have in a label's vector.
+
+    A few of them, which may be wrong, move it little, and however many there are, the name keeps a good part.
+
+    >>> share_of_examples(4)
+    0.3
+    """
+    return MOST_SHARE * count / (count + SHRINK)
 
 
 def moved_by_examples(vectors: torch.Tensor, labels: LabelSet) -> torch.Tensor:
@@ -37,7 +47,7 @@ def moved_by_examples(vectors: torch.Tensor, labels: LabelSet) -> torch.Tensor:
     sums = sums.index_add(0, owners[is_example], examples / _lengths(examples))
     means = sums / _lengths(sums)  # (K, masks, dim), of length 1
     own = owners[~is_example]
-    share = (MOST_SHARE * counts / (counts + SHRINK)).to(vectors)[own][:, None, None]
+    share = share_of_examples(counts.to(vectors))[own][:, None, None]
     return (1 - share) * names + share * _lengths(names) * means[own]
 
 

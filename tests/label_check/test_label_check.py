@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from maskmatch import LabelSet, MaskMatcher, MaskMatchError, check_labels, expand_labels, informativeness
+from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError, check_labels, expand_labels, informativeness
+from maskmatch.expansion.ground import Ground, unit
 from maskmatch.label_check.label_map import map_picture, positions, shown_share
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
@@ -59,6 +60,19 @@ class TestFindings:
         assert ("uninformative", ("label 17",)) in found
         assert ("close", ("card arrival date", "date of card arrival")) in found
         assert ("uninformative", ("refund not received",)) not in found
+
+    def test_a_rare_word_that_falls_into_parts_says_enough(self, default: MaskMatcher) -> None:
+        found = self.kinds(default, ["refund", "reimbursement", "rfndrqst"])
+        assert [labels for kind, labels in found if kind == "uninformative"] == [("rfndrqst",)]
+
+    def test_examples_move_labels_here_as_they_do_in_the_classifier(self, tiny: Callable[[str], Path]) -> None:
+        labels = LabelSet((Label("refund", examples=tuple(TEXTS[:3])), Label("card lost", phrases=("lost card",))))
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), labels)
+        kept = matcher._scorer.label_vectors(labels)[0].mean(dim=(1, 2)).numpy()  # (K, dim)
+        ground = Ground(matcher, labels)
+        np.testing.assert_allclose(ground.matched[:1], unit(kept[:1]), atol=1e-5)
+        np.testing.assert_array_equal(ground.matched[1], ground.vectors[1])
+        np.testing.assert_array_equal(check_labels(matcher).vectors, ground.matched)
 
     def test_names_that_no_text_comes_near(self, default: MaskMatcher) -> None:
         texts = ["I lost my card.", "My card is gone.", "Where is my card?", "A card was stolen.", "The card is lost."]

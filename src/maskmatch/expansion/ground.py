@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.label_examples import share_of_examples
 from maskmatch.prompts import PromptTokenizer
 
 if TYPE_CHECKING:
@@ -56,6 +57,17 @@ class Ground:
         sums = np.zeros((len(self.labels), read.shape[1]), dtype=np.float32)
         np.add.at(sums, owners, read)
         return unit(sums)
+
+    @cached_property
+    def matched(self) -> NDArray[np.float32]:
+        """The same vectors where examples have moved them, as texts are matched with them: (K, dim)."""
+        moved: NDArray[np.float32] = self.vectors.copy()
+        for place, label in enumerate(self.labels.labels):
+            if label.examples:
+                share = share_of_examples(len(label.examples))
+                centre = unit(self.read_texts(label.examples).sum(axis=0))
+                moved[place] = unit((1 - share) * moved[place] + share * centre)
+        return moved
 
     def read_phrases(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of phrases in the label prompt, of length 1: (n, dim)."""

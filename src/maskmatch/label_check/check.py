@@ -89,7 +89,7 @@ def check_labels(
     measured = measure(ground, vectors)
     findings = [*_uninformative(known, measured, material), *_close(ground, material)]
     if vectors is not None and plain is not None:
-        nearest = np.asarray((vectors @ ground.vectors.T).argmax(axis=1))  # (n,)
+        nearest = np.asarray((vectors @ ground.matched.T).argmax(axis=1))  # (n,)
         findings += _far_and_crowding(known, nearest)
     if report is not None and material is not None:
         findings += _confused(known, report, material)
@@ -97,7 +97,7 @@ def check_labels(
         labels=known,
         informativeness=measured,
         findings=tuple(findings),
-        vectors=ground.vectors,
+        vectors=ground.matched,
         model=matcher.name,
         texts=0 if plain is None else len(plain),
         accuracy=None if report is None else report.accuracy,

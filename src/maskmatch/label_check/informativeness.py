@@ -15,6 +15,8 @@ from maskmatch.inputs import take_texts
 from maskmatch.labels import LabelSet, LabelsLike
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from maskmatch.classifier import MaskMatcher
@@ -34,6 +36,9 @@ UNRELATED = (
 """Names that have nothing in common: how similar the encoder finds them is how similar it finds anything."""
 
 WORD = re.compile(r"\w+")
+LETTERS_OF_A_PIECE = 3
+"""From how many letters on, on average, the pieces of a word are parts of words that the encoder has met."""
+
 TEMPERATURE = 0.05
 """Of the softmax over names by which texts commit themselves: that of the default similarity, whatever is learned."""
 
@@ -140,9 +145,18 @@ def _to_nearest(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _readability(ground: Ground) -> NDArray[np.float64]:
-    """How whole the words of each name are to the encoder: 1 if each is one token, less where they fall apart."""
+    """How whole the words of each name are to the encoder: 1 if each is one token, less where they fall to letters."""
     found = []
     for label in ground.labels.labels:
         words = WORD.findall(label.name) or [label.name]
-        found.append(float(np.mean([1.0 / max(len(tokens), 1) for tokens in ground.tokens(words)])))
+        found.append(float(np.mean([_wholeness(*each) for each in zip(words, ground.tokens(words), strict=True)])))
     return np.array(found)
+
+
+def _wholeness(word: str, tokens: Sequence[int]) -> float:
+    """1 for a word that is one token or falls into pieces that are parts of words; less, the shorter they are.
+
+    >>> _wholeness("refund", [1, 2]), _wholeness("rfnd", [1, 2, 3, 4])
+    (1.0, 0.3333333333333333)
+    """
+    return 1.0 if len(tokens) < 2 else min(1.0, len(word) / (LETTERS_OF_A_PIECE * len(tokens)))
