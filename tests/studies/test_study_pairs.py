@@ -11,12 +11,13 @@ from maskmatch.studies.pairs import (
     ANSWER_OF,
     ANSWERS,
     FINE_TUNING,
+    PAIR_AND_SIDES,
     PLAIN,
     QUESTIONS,
+    READ_APART,
     SEE_PAIR,
     SIDES_APART,
     TWO_MASKS,
-    TWO_MASKS_SEE_PAIR,
     pair_variants,
 )
 from maskmatch.tasks import TASKS
@@ -32,8 +33,11 @@ def test_every_design_is_a_classifier_that_reads_the_whole_pair(task: str) -> No
         configs[variant.name] = MatcherConfig.make(task=task, method=variant.row, **variant.matcher)
         assert set(configs[variant.name].fields) == set(TASKS[task].fields)
     seeing = {name for name, config in configs.items() if config.labels_in_context}
-    assert {SEE_PAIR, SIDES_APART, TWO_MASKS_SEE_PAIR} < seeing
-    assert not seeing & {PLAIN, TWO_MASKS, ANSWERS, FINE_TUNING}
+    assert seeing == {SEE_PAIR, SIDES_APART}
+    sides = [set(prompt.fields) & {"text", "text_b"} for prompt in configs[READ_APART].prompts]
+    assert sides == [{"text"}, {"text_b"}]
+    assert configs[PAIR_AND_SIDES].prompts[1:] == configs[READ_APART].prompts
+    assert configs[PAIR_AND_SIDES].prompt == configs[PLAIN].prompt
     assert "text_b" not in configs[SIDES_APART].prompt.fields
     assert "text" not in configs[SIDES_APART].label_prompt.fields
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.comparison import LabelChange, Variant
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
-from maskmatch.similarity_config import SimilarityConfig
 from maskmatch.studies.pictures import dot_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
 from maskmatch.studies.words import HOW_TESTED, against, few_seeds, points
@@ -23,11 +22,11 @@ FINE_TUNING = "fine-tuning"
 SEE_PAIR = "labels see the pair"
 SIDES_APART = "a side in each prompt"
 TWO_MASKS = "two masks"
-TWO_MASKS_SEE_PAIR = "two masks, labels see the pair"
+READ_APART = "two masks, sides read apart"
+PAIR_AND_SIDES = "the pair, and its sides apart"
 ANSWERS = "yes and no"
-ANSWERS_SEE_PAIR = "yes and no, labels see the pair"
-LEARNED_TEMPERATURE = "plain prompt, learned temperature"
-DESIGNS = (SEE_PAIR, SIDES_APART, TWO_MASKS, TWO_MASKS_SEE_PAIR, ANSWERS, ANSWERS_SEE_PAIR, LEARNED_TEMPERATURE)
+DESIGNS = (SEE_PAIR, SIDES_APART, TWO_MASKS, READ_APART, PAIR_AND_SIDES, ANSWERS)
+PAIR_MATCHING = (TWO_MASKS, READ_APART, PAIR_AND_SIDES)
 
 WANTED_SHARE, WANTED_GAIN = 2 / 3, 0.03
 """On what share of datasets a design has to reach fine-tuning, and by how much to pass the plain prompt on average."""
@@ -69,27 +68,24 @@ def pair_variants(task: Task) -> list[Variant]:
     question = QUESTIONS[task.name]
     see_pair = task.prompt.replace("{mask}", "{label}, {mask}")
     answers = LabelChange("answers to the question of the task", _answers)
+    sides = [f'{about}"{{{side}}}" means {{mask}}.' for side in task.fields[:2]]
     matchers: dict[str, dict[str, Any]] = {
         PLAIN: {},
-        LEARNED_TEMPERATURE: {"similarity": SimilarityConfig(learn_temperature=True)},
         SEE_PAIR: {"label_prompt": see_pair},
-        SIDES_APART: {
-            "prompt": f'{about}"{{text}}" means {{mask}}.',
-            "label_prompt": f'{{label}}: {about}"{{text_b}}" means {{mask}}.',
-        },
+        SIDES_APART: {"prompt": sides[0], "label_prompt": f"{{label}}: {sides[1]}"},
         TWO_MASKS: {},
-        TWO_MASKS_SEE_PAIR: {"label_prompt": see_pair},
+        READ_APART: {"prompt": sides},
+        PAIR_AND_SIDES: {"prompt": [task.prompt, *sides]},
         ANSWERS: {"prompt": f"{question} {{mask}}."},
-        ANSWERS_SEE_PAIR: {"prompt": f"{question} {{mask}}.", "label_prompt": f"{question} {{label}}, {{mask}}."},
         FINE_TUNING: {},
     }
-    methods = {TWO_MASKS: "pair-matching", TWO_MASKS_SEE_PAIR: "pair-matching", FINE_TUNING: "fine-tuning"}
+    methods = {**dict.fromkeys(PAIR_MATCHING, "pair-matching"), FINE_TUNING: "fine-tuning"}
     return [
         Variant(
             name,
             methods.get(name, "mask-matching"),
             matcher={**matcher, "max_length": 128},
-            labels=answers if name in (ANSWERS, ANSWERS_SEE_PAIR) else None,
+            labels=answers if name == ANSWERS else None,
         )
         for name, matcher in matchers.items()
     ]
