@@ -122,12 +122,13 @@ def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:
             {"task": "nli", "prompt": "{text} {text_b} {mask}"},
             "reads two masks, one for each side of a pair",
         ),
-        ({"task": "nli", "prompt": "{text} {text_b} {mask*4}"}, "has 4."),
+        ({"task": "nli", "prompt": "{text} {text_b} {mask*4}"}, "there are 4."),
+        ({"task": "nli", "prompt": ["{text} {mask}", "so {text} {mask}"]}, "each names its own side"),
         (
             {"task": "nli", "prompt": ["{text} {mask}"] * 4},
             "or three, of which the first is that of the pair as a whole",
         ),
-        ({"task": "nli", "prompt": ["{text} {mask}", "{text_b} {mask*2}"]}, "their number of masks"),
+        ({"task": "nli", "prompt": ["{text} {mask}", "{text_b} {mask*2}"]}, "do not have the same number of masks"),
         ({"task": "topic"}, "The task 'topic' has a single field, so there is no pair to read"),
     ],
 )
@@ -140,3 +141,18 @@ def test_a_prompt_without_a_mask_for_each_side_is_refused(tiny: Tiny, options: A
 def test_a_single_text_may_have_two_masks_as_well(tiny: Tiny) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="pair-matching", prompt="{mask} {text} {mask}")
     assert matcher.predict_proba(["money"]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("options", [{"debias": "inputs"}, {"hold": 0.5}])
+def test_sides_apart_go_with_debiasing_and_holding(tiny: Tiny, options: dict[str, Any]) -> None:
+    own = {name: options[name] for name in options if name == "debias"}
+    training = {name: options[name] for name in options if name == "hold"}
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=SIDES, **own)
+    matcher.fit(PAIRS, TRUTH, **A_LITTLE, **training)
+    assert matcher.predict_proba(PAIRS).shape == (4, 2)
+
+
+def test_a_card_does_not_call_sides_a_mean(tiny: Tiny, tmp_path: Path) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=SIDES)
+    card = (matcher.save_pretrained(tmp_path / "model") / "README.md").read_text(encoding="utf-8")
+    assert f"input prompt: `{SIDES[0]}`, `{SIDES[1]}`" in card

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from maskmatch import LabelSet, MaskMatcher, MaskMatchError
+from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, MaskMatchError, export
+from maskmatch.batches import PaddedBatch
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -108,7 +109,10 @@ def test_folders_from_before_load(tiny: Callable[[str], Path], tmp_path: Path) -
     [
         ({"prompt": []}, "pool of prompts is empty"),
         ({"prompt": ["{text} {mask}", "{text} {mask} {mask}"]}, "number of masks"),
-        ({"prompt": ["{text} {mask}", "{text_b} {mask}"], "task": "nli"}, "differ in their fields"),
+        (
+            {"prompt": ["{text} {mask}", "{text_b} {mask}"], "task": "nli"},
+            "do not have the same fields and number of masks",
+        ),
         ({"prompt": ["{text} {mask}", "{text}"]}, "has no mask"),
         ({"debias": "all"}, "choose one of none, inputs, labels, both"),
         ({"debias": "labels", "method": "fine-tuning"}, "reads no label prompt"),
@@ -131,3 +135,56 @@ def test_a_pool_of_label_prompts_is_read_whole(tiny: Callable[[str], Path]) -> N
     with pytest.raises(MaskMatchError, match="single label prompt"):
         matcher.fit(TEXTS, TRUTH, label_encoding="sampled", epochs=1)
     matcher.fit(TEXTS, TRUTH, hold=0.5, epochs=1)
+
+
+@pytest.mark.parametrize("debias", ["none", "both"])
+def test_an_export_joins_the_prompts_of_a_pool(tiny: Callable[[str], Path], tmp_path: Path, debias: Any) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt=POOL, label_prompt=LABEL_POOL, debias=debias)
+    assert export(matcher, tmp_path / "export").is_close
+    exported = ExportedMatcher.from_pretrained(tmp_path / "export")
+    np.testing.assert_allclose(exported.predict_proba(TEXTS), matcher.predict_proba(TEXTS), atol=2e-5)
+    told = json.loads((tmp_path / "export" / "export.json").read_text(encoding="utf-8"))
+    (tmp_path / "export" / "export.json").write_text(json.dumps({**told, "format": 1}), encoding="utf-8")
+    with pytest.raises(MaskMatchError, match="a pool of prompts in an older form; export the classifier again"):
+        ExportedMatcher.from_pretrained(tmp_path / "export")
+
+
+SEEING = ["{text} {label} is {mask}.", "{label}: {text} {mask}"]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "label_prompts"), [(POOL, SEEING), (POOL, SEEING[:1]), (POOL[:1], SEEING)], ids=["2/2", "2/1", "1/2"]
+)
+def test_labels_that_see_the_text_are_exported_if_both_are_read_in_as_many_prompts(
+    tiny: Callable[[str], Path], tmp_path: Path, prompts: list[str], label_prompts: list[str]
+) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt=prompts, label_prompt=label_prompts)
+    if len(prompts) != len(label_prompts):
+        with pytest.raises(MaskMatchError, match="in another number of prompts"):
+            export(matcher, tmp_path / "export")
+        return
+    export(matcher, tmp_path / "export")
+    exported = ExportedMatcher.from_pretrained(tmp_path / "export")
+    np.testing.assert_allclose(exported.predict_proba(TEXTS), matcher.predict_proba(TEXTS), atol=2e-5)
+
+
+def test_labels_may_be_sampled_while_texts_are_read_in_a_pool(tiny: Callable[[str], Path]) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt=POOL)
+    assert matcher.labels is not None
+    losses = []
+    for encoding in ("full", "sampled"):
+        data = matcher._scorer.training_data(TEXTS, TRUTH, matcher.labels, label_encoding=encoding)  # type: ignore[arg-type]
+        losses.append(matcher.model()(**data.batch(range(4)))["loss"].item())
+    assert losses[0] == pytest.approx(losses[1], abs=1e-4)
+
+
+def test_a_batch_of_a_pool_holds_all_texts_in_one_prompt_and_then_in_the_next(tiny: Callable[[str], Path]) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt=["{text} {mask}", "{mask} so it is: {text}."])
+    prompts = matcher.prediction().tokenize(TEXTS)
+    rows = np.array([2, 0])
+    batch = PaddedBatch.of(prompts, rows, pad_id=0)
+    expected = [part.input_ids[row] for part in (prompts, *prompts.others) for row in rows]
+    assert [ids[mask == 1].tolist() for ids, mask in zip(batch.input_ids, batch.attention_mask, strict=True)] == [
+        ids.tolist() for ids in expected
+    ]
+    assert prompts.lengths.tolist() == [len(ids) for ids in prompts.others[0].input_ids]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +37,7 @@ class PaddedBatch:
     def of(cls, prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> PaddedBatch:
         """Some of the prompts as one batch; of a pool, all in the first prompt, then all in the second, and so on."""
         if prompts.others:
-            prompts = prompts.select(rows).flat
+            prompts = replace(prompts, label_prompts=None).select(rows).flat
             rows = np.arange(len(prompts))
         lengths = prompts.lengths[rows]
         inside = np.arange(int(lengths.max())) < lengths[:, None]  # (rows, length)

@@ -79,7 +79,14 @@ class MatcherConfig:
             told = " and ".join(repr(prompt.template) for prompt in self.prompts)
             raise MaskMatchError(
                 f"The method {self.method.name} reads two masks, one for each side of a pair, in one prompt or in a "
-                f"prompt each, or three, of which the first is that of the pair as a whole; here {told} has {places}."
+                f"prompt each, or three, of which the first is that of the pair as a whole; in {told} there are "
+                f"{places}."
+            )
+        sides = [set(prompt.fields) for prompt in self.prompts[-2:]]
+        if self.method.reads_pairs and len(self.task.fields) > 1 and len(sides) == 2 and sides[0] == sides[1]:
+            raise MaskMatchError(
+                f"The prompts {self.prompts[-2].template!r} and {self.prompts[-1].template!r} name the same fields; "
+                "where each side of a pair has a prompt of its own, each names its own side."
             )
         if self.search == "approximate" and self.labels_in_context:
             raise MaskMatchError(
@@ -124,9 +131,10 @@ class MatcherConfig:
             for other in prompts[1:]:
                 same_fields = sides or set(other.fields) == set(prompts[0].fields)
                 if not same_fields or other.masks != prompts[0].masks:
+                    alike = "number of masks" if sides else "fields and number of masks"
                     raise MaskMatchError(
-                        f"The prompts {prompts[0].template!r} and {other.template!r} differ in their fields or in "
-                        "their number of masks; prompts of a pool have to agree in both."
+                        f"The prompts {prompts[0].template!r} and {other.template!r} do not have the same {alike}; "
+                        "prompts that are given together have to."
                     )
         if self.debias not in get_args(Debias):
             raise MaskMatchError(f"debias is {self.debias!r}; choose one of {', '.join(get_args(Debias))}.")

@@ -93,10 +93,18 @@ def _check_form(matcher: MaskMatcher) -> None:
     """Refuse what one graph cannot compute: labels that are read with each text, but otherwise than texts."""
     config, method = matcher.config, matcher.config.method
     alike = not method.transform and method.input_readout == method.label_readout and config.debias == "none"
-    if config.labels_in_context and not alike:
+    if not config.labels_in_context:
+        return
+    seen = f"The label prompt {config.label_prompt.template!r} names a field of the text"
+    if not alike:
         raise MaskMatchError(
-            f"The label prompt {config.label_prompt.template!r} names a field of the text, and {method.name} reads "
-            "labels otherwise than texts, so the classifier cannot be exported; mask-matching without debiasing can be."
+            f"{seen}, and {method.name} reads labels otherwise than texts, so the classifier cannot be exported; "
+            "mask-matching without debiasing can be."
+        )
+    if len(config.prompts) != len(config.label_prompts):
+        raise MaskMatchError(
+            f"{seen}, and labels are read in another number of prompts than texts, so the classifier cannot be "
+            "exported; with as many prompts for both it can be."
         )
 
 

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from maskmatch.choices import SearchKind
     from maskmatch.prompts import TokenizedPrompts
 
-FORMAT = 1
-"""Counted up when an export written by this version could not be read rightly by an older one."""
+FORMAT = 2
+"""Counted up when an export written by this version could not be read rightly by an older one.
+
+From 2 on, the graph joins the readings of a pool of prompts.
+"""
 
 EXPORT_FILE = "export.json"
 MODEL_FILE = "model.onnx"
@@ -146,6 +149,8 @@ def read_export(folder: Path) -> ExportedMatcher:
         raise MaskMatchError(f"The export {folder} is not whole: {', '.join(missing)} is missing.")
     try:
         config = MatcherConfig.from_json(data["config"])
+        if data["format"] == 1 and config.pool:
+            raise MaskMatchError(f"{folder} holds a pool of prompts in an older form; export the classifier again.")
         labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
         export = Export(*(data[name] for name in ("source", "int8", "parity", "notes", "versions")))
         vocabulary = Vocabulary.from_json(data["vocabulary"], _read_tokenizer(folder / TOKENIZER_FILE))

@@ -2,7 +2,8 @@
 
 A step reads afresh the labels that matter to its texts: their own, and those wrong ones that get the most probability.
 The others keep the vector that they had when they were last read, and the softmax still runs over all of them. A few of
-those that were read longest ago are read again at each step, without a gradient, so that no vector grows old.
+those that were read longest ago are read again at each step, without a gradient, so that no vector grows old; they
+count in the softmax of that step as they were read.
 """
 
 from __future__ import annotations

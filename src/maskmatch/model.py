@@ -222,8 +222,7 @@ class MatchingModel(nn.Module):
 
     def _read_label_batches(self, batches: Sequence[TokenBatch]) -> torch.Tensor:
         """The vectors of label texts that come in batches, in the order of their row numbers: (m, masks, dim)."""
-        read = _in_order(self._read_together([(self.method.label_readout, batches)]), batches)
-        return _less(read, self.label_origin)
+        return self._joined_labels(_in_order(self._read_together([(self.method.label_readout, batches)]), batches))
 
     def _read_together(self, readings: Sequence[tuple[Readout, Sequence[TokenBatch]]]) -> list[torch.Tensor]:
         """What is read off each of some batches, of each kind of reading: (rows, masks, dim)."""

@@ -78,7 +78,7 @@ def _settings(config: Mapping[str, Any], temperature: float | None, head: Mappin
     return (
         "## How it reads\n\n"
         f"- method: {config['method']['name']}\n"
-        f"- input prompt: {_prompts(config['prompt'])}\n"
+        f"- input prompt: {_prompts(config['prompt'], sides=config['method']['input_readout'] == 'pair')}\n"
         f"- label prompt: {_prompts(config['label_prompt'])}\n"
         f"{_debias(config.get('debias'))}"
         f"- similarity: {similarity['kind']}, temperature {shown}"
@@ -90,10 +90,10 @@ def _settings(config: Mapping[str, Any], temperature: float | None, head: Mappin
     )
 
 
-def _prompts(templates: str | list[str]) -> str:
+def _prompts(templates: str | list[str], *, sides: bool = False) -> str:
     if isinstance(templates, str):
         return f"`{templates}`"
-    return f"the mean of {', '.join(f'`{template}`' for template in templates)}"
+    return f"{'' if sides else 'the mean of '}{', '.join(f'`{template}`' for template in templates)}"
 
 
 def _debias(chosen: str | None) -> str:

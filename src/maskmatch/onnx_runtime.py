@@ -47,6 +47,6 @@ class OnnxRuntime:
         self._inputs = [each.name for each in self._session.get_inputs()]  # a read-out may leave one unused
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of texts: (rows, masks, dim)."""
+        """The vectors of texts, each with all its readings in the batch: (texts, masks, dim)."""
         arrays = {name: getattr(batch, name) for name in self._inputs}
         return np.asarray(self._session.run([OUTPUT], arrays)[0], dtype=np.float32)

@@ -42,7 +42,7 @@ class Runtime(Protocol):
     """Computes the input vectors of a batch."""
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of texts: (rows, masks, dim)."""
+        """The vectors of texts, each with all its readings in the batch: (texts, masks, dim)."""
 
 
 @dataclass(frozen=True)

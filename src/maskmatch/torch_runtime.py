@@ -28,7 +28,7 @@ class TorchRuntime:
         model.prepare()
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of prompts: (rows, masks, dim)."""
+        """The vectors of texts or labels, each with all its readings in the batch: (texts, masks, dim)."""
         with evaluating(self._model), torch.inference_mode():
             vectors = self._read(TokenBatch.of(batch).to(self._model.device))
         found: NDArray[np.float32] = vectors.float().cpu().numpy()

@@ -48,6 +48,14 @@ class TestSources:
         for name in LABELS:
             assert not {each.text for each in once[name]} & {each.text for each in again[name]}
 
+    def test_a_second_expansion_brings_the_next_best(self, matcher: MaskMatcher) -> None:
+        both = expand_labels(matcher, texts=TEXTS, examples=2, drop_shared=False)
+        once = expand_labels(matcher, texts=TEXTS, examples=1, drop_shared=False)
+        again = expand_labels(matcher, once.label_set, texts=TEXTS, examples=1, drop_shared=False)
+        seconds = {name: [each.text for each in both[name]][1:] for name in LABELS}
+        assert any(seconds.values())
+        assert {name: [each.text for each in again[name]] for name in LABELS} == seconds
+
     def test_words_of_the_vocabulary(self, matcher: MaskMatcher, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("maskmatch.expansion.vocabulary.NEAR", -1.0)
         found = expand_labels(matcher, sources=["vocabulary"], phrases=3, drop_shared=False)
@@ -104,6 +112,11 @@ class TestTypicality:
         texts = ["alpha word"] * 20 + ["beta word"] * 20 + ["rare alpha word"] + ["rare beta word"]
         found = training_words(labels, texts, ["a"] * 20 + ["b"] * 20 + ["a", "b"], 9)
         assert [[each.text for each in own] for own in found] == [["alpha"], ["beta"]]
+
+    def test_of_a_few_words_none_is_typical_by_chance(self) -> None:
+        texts = ["alpha beta", "alpha beta", "alpha gamma", "alpha gamma"]
+        found = training_words(LabelSet.of(["a", "b"]), texts, ["a", "a", "b", "b"], 9)
+        assert not any(each.text == "alpha" for own in found for each in own)
 
     def test_of_many_words_some_are_not_typical_by_chance(self) -> None:
         random = np.random.default_rng(0)

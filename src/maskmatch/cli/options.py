@@ -39,7 +39,10 @@ MethodName = Annotated[
 ]
 InputPrompt = Annotated[
     list[str] | None,
-    typer.Option("--prompt", help="An input prompt, e.g. '{text} It is about {mask}.'; several are averaged."),
+    typer.Option(
+        "--prompt",
+        help="An input prompt, e.g. '{text} It is about {mask}.'; several are averaged, or are sides of a pair.",
+    ),
 ]
 LabelPrompt = Annotated[
     list[str] | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'; several are averaged.")

@@ -4,4 +4,4 @@ from maskmatch.expansion.expand import expand_labels
 from maskmatch.expansion.ground import Ground
 from maskmatch.expansion.phrases import Expansion, ScoredPhrase
 
-__all__ = ["Expansion", "Ground", "ScoredPhrase", "SourceName", "expand_labels"]
+__all__ = ["Expansion", "Ground", "ScoredPhrase", "expand_labels"]

@@ -90,35 +90,37 @@ def expand_labels(
     given = _Given(texts, train, words)
     ground = Ground(matcher, known)
     had = [{text.casefold() for text in (*label.phrases, *label.examples)} for label in known.labels]
+    most_known = max(map(len, had), default=0)  # which may be among the best that a source proposes
     found: list[list[ScoredPhrase]] = [[] for _ in known]
     dropped: list[list[ScoredPhrase]] = [[] for _ in known]
     for source in given.chosen(sources):
-        proposed = _propose(source, ground, given, phrases, examples)
+        number = examples if source == "texts" else phrases
+        proposed = _propose(source, ground, given, number + most_known if number else 0)
         for place, scored in enumerate(_scored(ground, source, proposed)):
-            for each, settled in scored:
-                taken = had[place].union(other.text.casefold() for other in found[place])
-                if each.text.casefold() not in taken:
-                    shared = drop_shared and not settled and each.lead <= 0
-                    (dropped if shared else found)[place].append(each)
+            taken = had[place].union(other.text.casefold() for other in found[place])
+            new = [(each, settled) for each, settled in scored if each.text.casefold() not in taken]
+            for each, settled in new[:number]:
+                shared = drop_shared and not settled and each.lead <= 0
+                (dropped if shared else found)[place].append(each)
     return Expansion(known, tuple(map(tuple, found)), tuple(map(tuple, dropped)))
 
 
-def _propose(source: PhraseSource, ground: Ground, given: _Given, phrases: int, examples: int) -> list[list[Candidate]]:
-    """What a source proposes for each label."""
+def _propose(source: PhraseSource, ground: Ground, given: _Given, number: int) -> list[list[Candidate]]:
+    """What a source proposes for each label, at most so much of it."""
     fields = ground.matcher.config.input_fields
     if source == "texts":
-        return matching_texts(ground, take_texts(given.texts, fields), examples)
+        return matching_texts(ground, take_texts(given.texts, fields), number)
     if source == "training-words":
         texts, targets = given.train if isinstance(given.train, tuple) else (given.train, None)
         rows = take_examples(texts, targets, fields)
         assert rows.labels is not None
-        return training_words(ground.labels, rows.texts, rows.labels, phrases)
+        return training_words(ground.labels, rows.texts, rows.labels, number)
     if source == "words":
         assert given.words is not None
         if callable(given.words):
-            return told_phrases(ground, given.words, phrases)
-        return listed_words(ground, given.words, phrases)
-    return vocabulary_words(ground, phrases)
+            return told_phrases(ground, given.words, number)
+        return listed_words(ground, given.words, number)
+    return vocabulary_words(ground, number)
 
 
 def _scored(

@@ -28,6 +28,9 @@ BY_CHANCE = 0.5
 """How many words of a label may be found typical by chance. Many words are looked at, so some are always more frequent
 with a label by chance."""
 
+LEAST_SURE = 1.96
+"""How many standard errors a typical word is above what is usual, however few words are looked at."""
+
 LEAST_TEXTS = 2
 
 
@@ -55,7 +58,7 @@ def training_words(
         words = sorted(word for word, own in count.items() if own >= LEAST_TEXTS and word not in names)
         own, everywhere = (np.array([of[word] for word in words], dtype=np.float64) for of in (count, total))
         strength = typicality(own, everywhere, size, sum(sizes))
-        sure = NormalDist().inv_cdf(1 - BY_CHANCE / max(len(words), 1))  # in standard errors
+        sure = max(LEAST_SURE, NormalDist().inv_cdf(1 - BY_CHANCE / max(len(words), 1)))
         order = [place for place in np.argsort(-strength, kind="stable").tolist() if strength[place] >= sure]
         taken = _without_parts([words[place] for place in order], number)
         found.append([Candidate(word, settled=True) for word in taken])

@@ -87,7 +87,7 @@ def informativeness(matcher: MaskMatcher, labels: LabelsLike | None = None, text
 
 
 def measure(ground: Ground, texts: NDArray[np.float32] | None = None) -> Informativeness:
-    """The informativeness of labels, with the vectors of texts (n, dim) if there are any."""
+    """The informativeness of labels by their names and phrases, with the vectors of texts (n, dim) if there are any."""
     usual = usual_similarity(ground)
     to_meaningless = (ground.vectors @ ground.read_phrases(MEANINGLESS).T).max(axis=1)  # (K,)
     sense = _distance(to_meaningless, usual) * _readability(ground)

@@ -49,15 +49,9 @@ class TokenizedPrompts:
         return len(self.input_ids)
 
     @property
-    def readings(self) -> tuple[TokenizedPrompts, ...]:
-        """The texts in each prompt of the pool by itself."""
-        return (replace(self, others=()), *self.others) if self.others else (self,)
-
-    @property
     def flat(self) -> TokenizedPrompts:
         """All readings one behind the other: all texts in the first prompt, then all in the second, and so on."""
-        first, *rest = self.readings
-        return first.followed_by(*rest) if rest else first
+        return self.followed_by(*self.others) if self.others else self
 
     def followed_by(self, *others: TokenizedPrompts) -> TokenizedPrompts:
         """These prompts and others behind them; where the numbers of masks differ, -1 fills the places."""

@@ -1,4 +1,4 @@
-"""Sentence pairs: designs in which labels and the two sides meet earlier than in the plain prompt."""
+"""Sentence pairs: designs in which labels see the pair, or in which the two sides are read and compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PLAIN = "plain prompt"
 FINE_TUNING = "fine-tuning"
 SEE_PAIR = "labels see the pair"
-SIDES_APART = "a side in each prompt"
+SIDES_APART = "second side in the label prompt"
 TWO_MASKS = "two masks"
 READ_APART = "two masks, sides read apart"
 PAIR_AND_SIDES = "the pair, and its sides apart"
