@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from cli_tools import Run, Tiny, fails, is_wrong_usage, write_csv
+from maskmatch.choices import PhraseSource
+from maskmatch.cli.options import PhraseSourceName
 from maskmatch.label_files import load_labels
 from toy_data import LABELS, TEXTS, TRUTH
 
@@ -68,3 +70,7 @@ class TestCheck:
     def test_refusals(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         is_wrong_usage(run("labels", "check", NAMES, "-o", tmp_path / "x.pdf"), ".html")
         fails(run("labels", "check", tmp_path / "none.csv", "--model", tiny("bert")), "no label file")
+
+
+def test_the_command_line_knows_all_sources_of_phrases() -> None:
+    assert tuple(each.value for each in PhraseSourceName) == get_args(PhraseSource)
