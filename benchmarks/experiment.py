@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 FOLDER = RESULTS / "experiment"
 TEST_ROWS = 1000
 TASKS = {
+    "banking77": "intent",
+    "clinc150": "intent",
+    "trec50": "question",
     "agnews": "topic",
     "sst5": "sentiment",
     "rte": "nli",
@@ -36,9 +39,6 @@ TASKS = {
     "semeval2010_re": "relation",
     "crossner_typing": "entity-typing",
     "semeval16_stance": "stance",
-    "banking77": "intent",
-    "clinc150": "intent",
-    "trec50": "question",
 }
 SEEN_BY_THE_ADAPTER = ("clinc150",)
 """Here every method starts from the bare encoder: the adapter of the default has learned from their train rows."""
