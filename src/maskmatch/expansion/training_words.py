@@ -25,8 +25,8 @@ PRIOR = 10.0
 """How many texts the background weighs: counts of a word in few texts are shrunk towards its share in all of them."""
 
 BY_CHANCE = 0.5
-"""How many words of a label may be found typical by chance. Many words are looked at, so some are always more frequent
-with a label by chance."""
+"""How many words of a label may be found typical by chance, were counts normal. Many words are looked at, so some are
+always more frequent with a label by chance; with rare words it is somewhat more than this."""
 
 LEAST_SURE = 1.96
 """How many standard errors a typical word is above what is usual, however few words are looked at."""
