@@ -52,6 +52,14 @@ def mean_and_sd(values: list[float]) -> dict[str, float]:
     return {"mean": round(mean, 4), "sd": round(variance**0.5, 4)}
 
 
+def usual_epochs(texts: int) -> float:
+    """How many epochs mask-matching trains on so many texts, unless told otherwise."""
+    from maskmatch.config import TrainingConfig
+    from maskmatch.methods import METHODS
+
+    return TrainingConfig().resolved(texts, METHODS["mask-matching"]).epochs or 0.0
+
+
 def read_results(name: str) -> dict[str, Any]:
     """The committed results of a benchmark."""
     return dict(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))

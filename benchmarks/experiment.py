@@ -47,8 +47,7 @@ ELSEWHERE = ("cells", "tuning", "methods")
 """What the file of all parts leaves to the files of each, or says once."""
 
 TUNED_ON = ("trec50", "banking77")
-TUNED_IN = "10%"
-"""Five shots of a few labels are so little that the best setting would be a matter of luck."""
+TUNED_IN = ("5 shots", "10%")
 
 LEARNING_RATES = (2e-4, 5e-4)
 EPOCH_FACTORS = (0.5, 1.0)
@@ -111,7 +110,7 @@ def tuned(options: Namespace) -> Tuning:
     tuning = tune(
         [_load(options, name) for name in TUNED_ON],
         list(ANY_TEXT_METHODS),
-        [TUNED_IN],
+        TUNED_IN,
         seeds=1,
         learning_rates=LEARNING_RATES,
         epoch_factors=EPOCH_FACTORS,

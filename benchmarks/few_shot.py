@@ -16,10 +16,10 @@ from benchmarks.common import (
     mean_and_sd,
     parser,
     shots,
+    usual_epochs,
     write_results,
 )
 from maskmatch import MaskMatcher
-from maskmatch.config import TrainingConfig
 from maskmatch.encoder import DEFAULT_MODEL, EMBEDDED_MODEL
 
 DATASET = "banking77"
@@ -44,7 +44,7 @@ def main() -> None:
             continue
         few = shots(train, SHOTS, seed)
         matcher = MaskMatcher.from_pretrained(model, labels=label_names(train), task="intent")
-        matcher.fit(few.texts, few.labels, seed=seed, epochs=share * TrainingConfig().epochs_for(len(few)))
+        matcher.fit(few.texts, few.labels, seed=seed, epochs=share * usual_epochs(len(few)))
         report = matcher.evaluate(test.texts, test.labels)
         assert matcher.training_ is not None
         cells.append(

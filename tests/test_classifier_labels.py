@@ -167,7 +167,7 @@ class TestEditingLabels:
     def test_training_makes_label_vectors_anew(self, matcher: MaskMatcher, encodings: Encodings) -> None:
         before = matcher.predict_proba(TEXTS)
         encodings.take()
-        matcher.fit(TEXTS, TRUTH, epochs=3, learning_rate=1e-2)
+        matcher.fit(TEXTS, TRUTH, epochs=3, learning_rate=1e-2, example_share=0)
         assert np.abs(matcher.predict_proba(TEXTS) - before).max() > 1e-2
         assert encodings.take() == LABELS
         with torch.no_grad():  # against vectors that were certainly computed with the weights as they are

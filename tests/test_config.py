@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from maskmatch.config import MatcherConfig, TrainingConfig
+from maskmatch.config import EXAMPLE_SHARE, MatcherConfig, TrainingConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import ANY_TEXT_METHODS, METHODS, Method
 from maskmatch.settings import added_setting, as_json
@@ -154,12 +154,24 @@ def test_a_new_method_brings_its_own_prompts_and_similarity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "epochs"),
-    [(1, 50), (32, 50), (33, 50), (65, 34), (330, 10), (3200, 3), (100_000, 3)],
+    ("method", "texts", "epochs"),
+    [
+        *(("fine-tuning", *row) for row in [(0, 50), (32, 50), (33, 50), (65, 34), (330, 10), (3200, 3), (10**5, 3)]),
+        *(("mask-matching", *row) for row in [(1, 40), (33, 20), (330, 4), (3200, 3)]),
+    ],
 )
-def test_epochs_suffice_for_a_hundred_steps_but_are_three_to_fifty(texts: int, epochs: int) -> None:
-    assert TrainingConfig(batch_size=32).epochs_for(texts) == epochs
-    assert TrainingConfig(epochs=0.5).epochs_for(texts) == 0.5
+def test_epochs_suffice_for_some_steps_but_are_three_to_fifty(method: str, texts: int, epochs: int) -> None:
+    assert TrainingConfig(batch_size=32).resolved(texts, METHODS[method]).epochs == epochs
+    assert TrainingConfig(epochs=0.5).resolved(texts, METHODS[method]).epochs == 0.5
+
+
+def test_training_texts_have_a_share_where_names_are_read() -> None:
+    shares = {name: TrainingConfig().resolved(10, method).example_share for name, method in METHODS.items()}
+    assert shares["mask-matching"] == shares["semantic-matching"] == EXAMPLE_SHARE
+    assert shares["fine-tuning"] is shares["prompt-tuning"] is None
+    assert TrainingConfig(example_share=0).resolved(10, METHODS["mask-matching"]).example_share == 0
+    with pytest.raises(MaskMatchError, match="at most 1"):
+        TrainingConfig(example_share=1.5)
 
 
 @pytest.mark.parametrize("name", ["epochs", "learning_rate", "head_rate", "batch_size", "patience"])

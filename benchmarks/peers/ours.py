@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from benchmarks.common import usual_epochs
 from benchmarks.material import make_names, mix_vectors
 from benchmarks.peers.table import OURS, PEERS
 from benchmarks.peers.worker import serve
 from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, export
-from maskmatch.config import TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Training:
         import maskmatch.training  # noqa: F401 - loading transformers' Trainer is no part of the training
 
         self._texts, self._labels, self._seed = list(texts), list(labels), seed
-        self._epochs = share * TrainingConfig().epochs_for(len(texts))
+        self._epochs = share * usual_epochs(len(texts))
         self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task=task, device="cpu")
 
     def run(self) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
 from maskmatch.exports import is_export
 from maskmatch.inputs import take_examples
+from maskmatch.label_examples import moves_to_training_texts
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.loading import SavedParts, load_new, load_saved, parts_to_save
 from maskmatch.predictor import Predictor
@@ -139,7 +140,7 @@ class MaskMatcher(Predictor):
             matcher._reconfigure(matcher.config.changed(**options, max_length=length))
             if labels is not None:
                 matcher._check_reads_labels("its labels cannot be replaced")
-                matcher._set_labels(LabelSet.of(labels))
+                matcher._replace_labels(LabelSet.of(labels))
         else:
             scorer = load_new(folder, source, device, max_length, options)
             matcher = cls._of(scorer, None if labels is None else LabelSet.of(labels))
@@ -206,7 +207,13 @@ class MaskMatcher(Predictor):
         from maskmatch.training import train
 
         rows = self._take_labels(examples)
-        labels = self._known_labels()
+        labels, moves = self._known_labels(), moves_to_training_texts(self.config)
+        if config.example_share and not moves:
+            raise MaskMatchError(
+                "Training texts cannot have a share in label vectors here: it takes a method that reads label prompts "
+                "by themselves, with as many masks as the input prompt, and one label a text. Leave example_share out."
+            )
+        config = config.resolved(len(examples.texts), self.config.method)
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
@@ -215,16 +222,31 @@ class MaskMatcher(Predictor):
         evaluate = None if dev is None else DevData(dev, self._scorer, labels)
         if evaluate is not None:
             self._tell_cut(evaluate.prompts)
+        self._scorer.take_centres({})  # those of other weights
         try:
             summary = train(self._scorer.model(labels), data, config, evaluate, callbacks)
             self.training_ = replace(summary, notes=self._scorer.notes)
         finally:
             self._scorer.forget_labels()
         self._figures = None
+        if config.example_share and moves:
+            self._scorer.find_centres(data, labels, config.example_share)
+            self._keep_centres_if_better(evaluate)
         if self.config.multi_label and self.training_.dev is None:
             self._scorer.settle_offset(data, labels)
         elif self.config.multi_label:
             self._reconfigure(replace(self.config, threshold=(self.training_.dev or {})["threshold"]))
+
+    def _keep_centres_if_better(self, evaluate: DevData | None) -> None:
+        """Where there is dev data, training texts move label vectors only if that does no harm on it."""
+        assert self.training_ is not None
+        if evaluate is None or self.training_.dev is None:
+            return
+        moved = evaluate()
+        if moved["score"] >= self.training_.dev["score"]:
+            self.training_ = replace(self.training_, dev=moved)
+        else:
+            self._scorer.take_centres({})
 
     def _take_labels(self, examples: Examples) -> list[Any]:
         """The labels of training rows, checked; they are the classifier's label set if it has none."""
@@ -295,6 +317,12 @@ class MaskMatcher(Predictor):
         read: NDArray[np.float32] = self._scorer.read_labels(labels, list(phrases)).float().cpu().numpy()
         return read
 
+    def label_states(self, labels: LabelSet) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """What texts are compared with for labels, own or others: (K, phrases, masks, dim), and which phrases are."""
+        self._check_reads_labels("it reads no names")
+        vectors, present = self._scorer.label_vectors(labels)
+        return vectors.float().cpu().numpy(), present.cpu().numpy()
+
     def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
         labels = self._known_labels() if self.config.labels_in_context else None
         return self._scorer.tokenize(texts, labels)
@@ -313,7 +341,9 @@ class MaskMatcher(Predictor):
         A label that is known by its name is known by the new one from then on; one with an id of its own, as in
         ``{3: "refund"}``, keeps the id.
         """
-        self._set_labels(self._known_labels().renamed(old, new))
+        before = self._known_labels()
+        self._set_labels(before.renamed(old, new))
+        self._scorer.rename_centres(dict(zip(before, self._known_labels(), strict=True)))
         return self
 
     def remove_labels(self, labels: Sequence[Hashable]) -> MaskMatcher:
@@ -321,8 +351,16 @@ class MaskMatcher(Predictor):
         old = self._known_labels()
         new = old.removed(labels)
         self._scorer.select_labels([old.position(id_) for id_ in new])
+        self._scorer.rename_centres({id_: id_ for id_ in new})
         self._set_labels(new)
         return self
+
+    def _replace_labels(self, labels: LabelSet) -> None:
+        """Take other labels; what training told of a label stays if it still has its name."""
+        before = self._known_labels()
+        same = [id_ for id_ in labels if id_ in before and labels.label(id_).name == before.label(id_).name]
+        self._scorer.rename_centres({id_: id_ for id_ in same})
+        self._set_labels(labels)
 
     def _check_reads_labels(self, otherwise: str) -> None:
         method = self.config.method

@@ -11,7 +11,7 @@ from maskmatch.choices import Debias, LabelEncoding, MaskJoin, PhraseJoin, Searc
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
 from maskmatch.prompts import Prompt
-from maskmatch.settings import as_json
+from maskmatch.settings import added_setting, as_json
 from maskmatch.similarity_config import SimilarityConfig
 from maskmatch.tasks import Task, find_task
 
@@ -19,10 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-USUAL_STEPS = 100
+USUAL_STEPS, USUAL_STEPS_WITH_NAMES = 100, 40
+"""How many steps suffice where labels are learned from nothing, and where their names are read."""
+
 LEAST_EPOCHS = 3
 MOST_EPOCHS = 50
 """A handful of texts is learned by heart long before: more passes cost time and bring nothing."""
+
+EXAMPLE_SHARE = 0.6
+"""The share of very many training texts in the vector of their label, unless the user says otherwise."""
 
 PAIR_MASKS = (2, 3)
 """How many masks are read of a pair: one for each side, and if there are three, one before them for both together."""
@@ -277,7 +282,8 @@ class TrainingConfig:
     """How to train.
 
     Args:
-        epochs: Passes over the training data. None: enough for 100 steps, but at least 3 and at most 50.
+        epochs: Passes over the training data. None: enough for 40 steps where the encoder reads the labels, and for
+            100 where they are learned from nothing, but at least 3 and at most 50.
         learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero.
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.
@@ -285,6 +291,9 @@ class TrainingConfig:
         hold: How much the vectors of texts and labels are held where the encoder put them before training (one minus
             their cosine is added to the loss, so many times). It keeps what the encoder knows, which few examples
             would overwrite. 0: not at all.
+        example_share: The share that very many training texts of a label would have in its vector after training: it
+            moves towards their mean, by n / (n + 1) of this share with n texts. 0: a label's vector is what the encoder
+            reads of its name, as in the paper. None: 0.6 where the method can.
         label_encoding: ``"full"``: every step reads all labels; ``"sampled"``: it reads those that matter to its texts
             and takes the vectors of the others from the last time they were read, so that its time does not grow with
             the number of labels, but learns less in a short run; ``"auto"``: the first up to 2000 label texts.
@@ -304,6 +313,7 @@ class TrainingConfig:
     weight_decay: float = 0.01
     hold: float = 0.0
     label_encoding: LabelEncoding = "auto"
+    example_share: float | None = added_setting(None)
     seed: int = 0
     patience: int | None = None
     checkpoints: str | Path | None = None
@@ -318,19 +328,22 @@ class TrainingConfig:
             "batch_size",
             "weight_decay",
             "hold",
+            "example_share",
             "seed",
             "patience",
         ):
             value = getattr(self, name)
-            if value is None and name in ("epochs", "patience"):
+            if value is None and name in ("epochs", "example_share", "patience"):
                 continue
             kind, number = (Integral, "whole number") if name in WHOLE_NUMBERS else (Real, "number")
-            zero = name in ("weight_decay", "hold", "seed")
+            zero = name in ("weight_decay", "hold", "example_share", "seed")
             if not isinstance(value, kind) or not 0 <= float(value) < math.inf or (value == 0 and not zero):
                 bound = "from 0 on" if zero else "above 0"
                 raise MaskMatchError(f"{name} is {value!r}; it has to be a {number} {bound}.")
             if hasattr(value, "item"):  # a number of numpy, which can neither seed nor be saved as JSON
                 object.__setattr__(self, name, value.item())
+        if self.example_share is not None and self.example_share > 1:
+            raise MaskMatchError(f"example_share is {self.example_share}; a share is at most 1.")
         if self.label_encoding not in get_args(LabelEncoding):
             choices = ", ".join(get_args(LabelEncoding))
             raise MaskMatchError(f"label_encoding is {self.label_encoding!r}; choose one of {choices}.")
@@ -348,12 +361,17 @@ class TrainingConfig:
             )
         return replace(self, **options)
 
-    def epochs_for(self, texts: int) -> float:
-        """The number of epochs for so many training texts."""
-        if self.epochs is not None:
-            return self.epochs
-        steps_an_epoch = math.ceil(texts / self.batch_size)
-        return max(LEAST_EPOCHS, min(MOST_EPOCHS, math.ceil(USUAL_STEPS / steps_an_epoch)))
+    def resolved(self, texts: int, method: Method) -> TrainingConfig:
+        """The same settings with what was left to the method and the number of training texts spelled out."""
+        reads_names = method.label_source == "prompt"
+        epochs, share = self.epochs, self.example_share
+        if epochs is None:
+            steps = USUAL_STEPS_WITH_NAMES if reads_names else USUAL_STEPS
+            steps_an_epoch = math.ceil(max(1, texts) / self.batch_size)
+            epochs = max(LEAST_EPOCHS, min(MOST_EPOCHS, math.ceil(steps / steps_an_epoch)))
+        if share is None and reads_names:
+            share = EXAMPLE_SHARE
+        return replace(self, epochs=epochs, example_share=share)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ def load_saved(folder: Path, source: str, device: str | None) -> SavedParts:
         scorer.load(saved.labels, saved.head, saved.label_vectors, saved.label_vector_key)
     except MaskMatchError as error:
         raise MaskMatchError(f"{HEAD_FILE} is damaged: {error}") from None
+    scorer.take_centres(saved.centres)
     return SavedParts(scorer, saved.labels, saved.training, saved.evaluation)
 
 
@@ -74,6 +75,7 @@ def parts_to_save(parts: SavedParts) -> SavedModel:
         label_vector_key=scorer.label_vector_key(scorer.label_texts(labels)),
         head=scorer.head(labels),
         head_config=scorer.head_config,
+        centres=scorer.centres,
         training=parts.training,
         evaluation=parts.figures,
     )

@@ -36,7 +36,7 @@ def model_card(data: Mapping[str, Any], temperature: float | None = None) -> str
         f"`{data['encoder']}`: {config['task']['description']}.{_editing(config['method'])}",
         _usage(config),
         _labels(data["labels"]),
-        _settings(config, temperature, data.get("head")),
+        _settings(config, temperature, data.get("head")) + _moved(data.get("moved_labels", 0)),
         _training(data.get("training")),
         _evaluation(data.get("evaluation")),
     ]
@@ -87,6 +87,15 @@ def _settings(config: Mapping[str, Any], temperature: float | None, head: Mappin
         f"- at most {config['max_length']} tokens a text; longer texts are shortened\n"
         f"- labels a text: {several if config['multi_label'] else 'one'}"
         f"{'' if head is None else f'{NEW_LINE}- {HeadConfig(**head).note}'}"
+    )
+
+
+def _moved(labels: int) -> str:
+    if not labels:
+        return ""
+    return (
+        f"{NEW_LINE}- the vectors of {labels} labels lie between their names and the mean vector of their training "
+        "texts; the texts themselves are not saved"
     )
 
 

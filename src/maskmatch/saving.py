@@ -2,7 +2,8 @@
 
     config.json model.safetensors tokenizer.json …   the encoder, as transformers writes it
     maskmatch.json                                    config, labels, versions, what training did
-    labels.safetensors                                the label vectors, unless labels are read with each text
+    labels.safetensors                                the label vectors, unless labels are read with each text,
+                                                      and where the training texts of labels lie
     head.safetensors                                  what else the method has learned, such as a temperature
     README.md                                         the model card
 
@@ -13,10 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
 import platform
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,19 +29,21 @@ from safetensors.torch import load_file, save_file
 from maskmatch.config import MatcherConfig, TrainingSummary
 from maskmatch.encoder import Encoder
 from maskmatch.errors import MaskMatchError
+from maskmatch.label_examples import Centre
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.mlm_head import HeadConfig
 from maskmatch.model_card import model_card
 from maskmatch.whole_folder import recover, whole_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     import torch
 
-FORMAT = 1
+FORMAT = 2
 """Counted up when a folder written by this version could not be read rightly by an older one."""
 
+logger = logging.getLogger("maskmatch")
 CONFIG_FILE = "maskmatch.json"
 LABELS_FILE = "labels.safetensors"
 HEAD_FILE = "head.safetensors"
@@ -59,6 +63,8 @@ class SavedModel:
     """What the method has learned besides encoder and label vectors."""
     head_config: HeadConfig | None = None
     """The form of the head over the mask, if the method has one."""
+    centres: Mapping[Hashable, Centre] = field(default_factory=dict)
+    """Where the training texts of labels lie, by the ids of the labels."""
     training: TrainingSummary | None = None
     evaluation: Mapping[str, Any] | None = None
     """The headline figures of the last evaluation, for the model card."""
@@ -104,8 +110,10 @@ def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) 
             "key": model.label_vector_key,
             "weights": _fingerprint(folder),
             "texts": _digest_of_texts(model.labels, model.config),
+            "ids": _digest_of_ids(model.labels),
         }
-        vectors = {"vectors": model.label_vectors.detach().contiguous().cpu()}
+        tensors = {"vectors": model.label_vectors, **_centre_tensors(model)}
+        vectors = {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
         save_file(vectors, folder / LABELS_FILE, metadata=metadata)
     if model.head:
         head = {name: tensor.detach().contiguous().cpu() for name, tensor in model.head.items()}
@@ -120,6 +128,7 @@ def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) 
         "config": model.config.to_json(),
         "head": None if model.head_config is None else asdict(model.head_config),
         "labels": labels,
+        "moved_labels": sum(id_ in model.centres for id_ in model.labels),
         "training": None if model.training is None else asdict(model.training),
         "evaluation": None if model.evaluation is None else dict(model.evaluation),
     }
@@ -148,12 +157,14 @@ def read_model(folder: Path, source: str) -> SavedModel:
     missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != "README.md"]
     if missing:
         raise MaskMatchError(f"The saved classifier {folder} is not whole: {', '.join(missing)} is missing.")
-    vectors, key = _read_vectors(folder, labels, config)
+    vectors, key, centres = _read_vectors(folder, labels, config)
     head = _read_tensors(folder / HEAD_FILE) if (folder / HEAD_FILE).exists() else {}
     encoder = replace(Encoder.load(folder, source), source=str(data.get("encoder") or source))
     if vectors is not None and not config.method.reads_labels and vectors.shape[2] != encoder.dimension:
         raise MaskMatchError(f"{folder / LABELS_FILE} is damaged: its vectors are not of the encoder's size.")
-    return SavedModel(encoder, config, labels, vectors, key, head, head_config, training, data.get("evaluation"))
+    return SavedModel(
+        encoder, config, labels, vectors, key, head, head_config, centres, training, data.get("evaluation")
+    )
 
 
 def push_model(model: SavedModel, repo_id: str, *, private: bool, token: str | None) -> str:
@@ -186,10 +197,15 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def _read_vectors(folder: Path, labels: LabelSet, config: MatcherConfig) -> tuple[torch.Tensor | None, str]:
-    """The label vectors, or None if they were computed with other weights or for other labels, or are not kept."""
+def _read_vectors(
+    folder: Path, labels: LabelSet, config: MatcherConfig
+) -> tuple[torch.Tensor | None, str, dict[Hashable, Centre]]:
+    """The label vectors with their key, and the centres of labels.
+
+    There are no vectors if they were computed with other weights or for other labels, or are not kept.
+    """
     if config.labels_in_context:
-        return None, ""
+        return None, "", {}
     path = folder / LABELS_FILE
     tensors = _read_tensors(path)
     with safe_open(path, framework="pt") as file:
@@ -198,9 +214,41 @@ def _read_vectors(folder: Path, labels: LabelSet, config: MatcherConfig) -> tupl
     learned = not config.method.reads_labels  # one vector a label, whatever it reads
     if vectors is None or vectors.dim() != 3 or (learned and len(vectors) != len(labels)):
         raise MaskMatchError(f"{path} is damaged: it does not hold the vectors of the labels.")
-    computed_with = (metadata.get("weights"), metadata.get("texts"))
-    belongs = learned or computed_with == (_fingerprint(folder), _digest_of_texts(labels, config))
-    return (vectors if belongs else None), metadata.get("key", "")
+    same_weights = learned or metadata.get("weights") == _fingerprint(folder)
+    belongs = learned or (same_weights and metadata.get("texts") == _digest_of_texts(labels, config))
+    centres: dict[Hashable, Centre] = {}
+    if "centres" in tensors and same_weights and metadata.get("ids") == _digest_of_ids(labels):
+        centres = _centres_of(tensors, labels, path)
+    elif "centres" in tensors:
+        logger.warning("Weights or labels of %s were changed by hand: its training texts no longer count.", folder)
+    return (vectors if belongs else None), metadata.get("key", ""), centres
+
+
+def _centre_tensors(model: SavedModel) -> dict[str, torch.Tensor]:
+    """The centres of labels, (k, masks, dim), with the labels' positions and the centres' shares, (k,)."""
+    import torch
+
+    places = [place for place, id_ in enumerate(model.labels) if id_ in model.centres]
+    if not places:
+        return {}
+    own = [model.centres[model.labels.labels[place].id] for place in places]
+    return {
+        "centres": torch.stack([centre.vector for centre in own]),
+        "centre_labels": torch.tensor(places),
+        "centre_shares": torch.tensor([centre.share for centre in own], dtype=torch.float64),
+    }
+
+
+def _centres_of(tensors: Mapping[str, torch.Tensor], labels: LabelSet, path: Path) -> dict[Hashable, Centre]:
+    """The centres from what :func:`_centre_tensors` wrote."""
+    try:
+        places, shares = (tensors[name].tolist() for name in ("centre_labels", "centre_shares"))
+        return {
+            labels.labels[place].id: Centre(vector, share)
+            for place, share, vector in zip(places, shares, tensors["centres"], strict=True)
+        }
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise MaskMatchError(f"{path} is damaged: it does not hold where the texts of labels lie.") from error
 
 
 def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -226,6 +274,11 @@ def _digest_of_texts(labels: LabelSet, config: MatcherConfig) -> str:
     words = config.method.reads_words
     texts = [label.verbalizer if words else label.parts for label in labels.labels]
     return hashlib.sha256(json.dumps(texts, default=vars).encode()).hexdigest()
+
+
+def _digest_of_ids(labels: LabelSet) -> str:
+    """A digest of what the labels are known by."""
+    return hashlib.sha256(json.dumps([repr(id_) for id_ in labels]).encode()).hexdigest()
 
 
 def _files(folder: Path) -> list[str]:

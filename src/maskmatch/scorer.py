@@ -13,7 +13,14 @@ from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
 from maskmatch.kept_labels import KeptLabels
-from maskmatch.label_examples import moved_by_examples
+from maskmatch.label_examples import (
+    Centre,
+    centres_of_examples,
+    check_examples,
+    moved_to_centres,
+    share_of_training_texts,
+    some_of_each,
+)
 from maskmatch.label_memory import LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
@@ -24,7 +31,7 @@ from maskmatch.targets import target_array
 from maskmatch.torch_runtime import TorchRuntime, evaluating
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -54,6 +61,7 @@ class Scorer:
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._store = LabelVectorStore()
         self._model: MatchingModel | None = None
+        self._centres: dict[Hashable, Centre] = {}
         self._prediction: tuple[LabelSet, int, Prediction] | None = None  # with the labels and weights it is of
 
     def model(self, labels: LabelSet) -> MatchingModel:
@@ -113,10 +121,12 @@ class Scorer:
             scorer._model = scorer._new_model(rows)
             same = (config.similarity, config.multi_label) == (self.config.similarity, self.config.multi_label)
             kept: tuple[str, ...] = ("matrix.", "pair.", "transform.", *(["similarity."] if same else []))
-            kept += ("input_origin", "label_origin") if _same_prompts(config, self.config) else ()
+            kept += ("input_origin", "label_origin") if _reads_alike(config, self.config) else ()
             state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
             scorer._model.load_state_dict(state, strict=False)
         scorer._store = self._store  # its key tells whether the vectors still hold
+        if _reads_alike(config, self.config):
+            scorer._centres = dict(self._centres)
         return scorer
 
     @property
@@ -161,31 +171,12 @@ class Scorer:
         fields = [{"label": FieldText(str(texts[place]))} for place in names]
         prompts = self._tokenizer.pooled(self.config.label_prompts, fields)
         if examples:
-            self._check_examples()
+            check_examples(self.config)
             others = sorted(set(range(len(texts))) - set(names))
             prompts = prompts.followed_by(self.tokenize(examples)).select(np.argsort([*names, *others]))
         if prompts.cut.any():
             logger.warning("%d label texts were longer than the model reads and were shortened.", prompts.cut.sum())
         return prompts
-
-    def _check_examples(self) -> None:
-        """Refuse examples of labels where they would be read in another way than texts are."""
-        config = self.config
-        if config.method.input_readout != config.method.label_readout:
-            raise MaskMatchError(
-                f"The method {config.method.name} reads texts and labels in different places, so examples cannot stand "
-                "for labels; leave them out, or take mask-matching."
-            )
-        if config.pool or config.label_pool or config.debias in ("labels", "both"):
-            raise MaskMatchError(
-                "Examples are read in the input prompt and names in the label prompt, so that neither a pool of "
-                "prompts nor debiased labels go with them; leave one of the two out."
-            )
-        if config.prompt.masks != config.label_prompt.masks:
-            raise MaskMatchError(
-                "Examples can stand for labels only where the input prompt and the label prompt have as many masks; "
-                f"here they have {config.prompt.masks} and {config.label_prompt.masks}."
-            )
 
     def training_data(
         self,
@@ -269,6 +260,44 @@ class Scorer:
         if targets.any():
             self.model(labels).similarity.move_offset(_best_cut(targets, scores))
 
+    # -- where training texts lie ----------------------------------------------------------------------------
+
+    @property
+    def centres(self) -> Mapping[Hashable, Centre]:
+        """Where the training texts of labels lie, by the ids of the labels: label vectors are moved there."""
+        return self._centres
+
+    def find_centres(self, data: TrainingData, labels: LabelSet, most: float) -> None:
+        """Find where the training texts of each label lie, with the weights as they are now.
+
+        Args:
+            data: The training data.
+            labels: All labels.
+            most: The share that a label's texts have in its vector if there are very many of them.
+        """
+        ids, some = list(labels), some_of_each(data.targets)
+        model = self.model(labels)
+        with evaluating(model):
+            read = self._read_prompts(data.texts.select(np.concatenate(list(some.values()))), model.input_vectors)
+        ends = np.cumsum([len(rows) for rows in some.values()])
+        parts = torch.tensor_split(read, torch.from_numpy(ends[:-1]))
+        counts = np.bincount(data.targets, minlength=len(ids))
+        self.take_centres(
+            {
+                ids[place]: Centre.of(part, share_of_training_texts(int(counts[place]), most))
+                for place, part in zip(some, parts, strict=True)
+            }
+        )
+
+    def take_centres(self, centres: Mapping[Hashable, Centre]) -> None:
+        """Take in where texts of labels lie, by the ids of the labels."""
+        self._centres = dict(centres)
+        self._prediction = None
+
+    def rename_centres(self, ids: Mapping[Hashable, Hashable]) -> None:
+        """Keep the centres of labels that are still there, by the ids that they have now."""
+        self.take_centres({ids[id_]: centre for id_, centre in self._centres.items() if id_ in ids})
+
     # -- prediction ------------------------------------------------------------------------------------------
 
     def prediction(self, labels: LabelSet) -> Prediction:
@@ -301,8 +330,12 @@ class Scorer:
             vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
             return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
         layout, flat = self.layout(labels), self.label_text_vectors(labels)
+        centres: Mapping[Hashable, Centre] = self._centres
         if len(flat) > len(layout.texts):
-            flat = moved_by_examples(flat, labels)
+            flat, of_examples = centres_of_examples(flat, labels)
+            centres = {**of_examples, **centres}
+        if centres:
+            flat = moved_to_centres(flat, [label.id for label in labels.labels for _ in label.texts], centres)
         return layout.arrange(flat), layout.present.to(flat.device)
 
     def label_texts(self, labels: LabelSet) -> Sequence[LabelText]:
@@ -396,9 +429,10 @@ class Scorer:
             )
 
 
-def _same_prompts(one: MatcherConfig, other: MatcherConfig) -> bool:
-    """Whether two configs fill and debias the same prompts."""
-    return (one.prompts, one.label_prompts, one.debias) == (other.prompts, other.label_prompts, other.debias)
+def _reads_alike(one: MatcherConfig, other: MatcherConfig) -> bool:
+    """Whether two configs read the same vectors: by one method, with the same prompts, debiased alike."""
+    first, second = ((each.method, each.prompts, each.label_prompts, each.debias) for each in (one, other))
+    return first == second
 
 
 def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:

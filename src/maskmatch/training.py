@@ -150,6 +150,7 @@ def train(
         evaluate: Figures on dev data for the weights as they are, with "score" as the one to go by.
         callbacks: Further callbacks of transformers.
     """
+    config = config.resolved(len(data), model.method)
     checkpoint = _checkpoint(model, data, config)
     if data.memory is not None:
         callbacks = [*callbacks, LabelMemorySaver(data.memory)]
@@ -171,11 +172,12 @@ def train(
         cut=data.cut,
         dev=evaluate() if evaluate is not None else None,
         config={
-            "epochs": config.epochs_for(len(data)),
+            "epochs": config.epochs,
             "learning_rate": config.learning_rate,
             "batch_size": config.batch_size,
             "hold": config.hold,
             "label_encoding": _label_encoding(data),
+            "example_share": config.example_share,
             "seed": config.seed,
         },
     )
@@ -335,20 +337,19 @@ def _steps(config: TrainingConfig, texts: int) -> int:
         batch_size: int = given.get("per_device_train_batch_size", config.batch_size)
         batches_a_step: int = given.get("gradient_accumulation_steps", 1)
         steps_an_epoch = math.ceil(math.ceil(texts / batch_size) / batches_a_step)
-        epochs: float = given.get("num_train_epochs", config.epochs_for(texts))
+        epochs: float = given.get("num_train_epochs", config.epochs)
         return math.ceil(steps_an_epoch * epochs)
     except (TypeError, ZeroDivisionError) as error:
         raise MaskMatchError(f"The training arguments do not fit: {error}") from error
 
 
 def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: bool, scratch: str) -> TrainingArguments:
-    epochs = config.epochs_for(texts)
     steps = _steps(config, texts)
     look = max(1, math.ceil(steps / EVALUATIONS))
     keeps = has_dev or config.checkpoints is not None
     defaults: dict[str, Any] = {
         "output_dir": str(Path(config.checkpoints).expanduser() if config.checkpoints else scratch),
-        "num_train_epochs": epochs,
+        "num_train_epochs": config.epochs,
         "learning_rate": config.learning_rate,
         "per_device_train_batch_size": config.batch_size,
         "weight_decay": config.weight_decay,
@@ -382,7 +383,7 @@ def _run(data: BatchSource, config: TrainingConfig) -> dict[str, object]:
     """What tells a run from others: a digest of what it learns from, and its settings."""
     return {
         "data": data.digest(),
-        "epochs": config.epochs_for(len(data)),
+        "epochs": config.epochs,
         "learning_rate": config.learning_rate,
         "batch_size": config.batch_size,
         "hold": config.hold,

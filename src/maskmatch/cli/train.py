@@ -56,6 +56,13 @@ class Training:
         ),
     ] = 0.0
     label_encoding: options.WhichLabels = "auto"
+    example_share: Annotated[
+        float | None,
+        typer.Option(
+            help="The share that a label's training texts have in its vector, if there are many; 0: its name alone.",
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None
     patience: Annotated[
         int | None,
         typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=options.TRAINING),

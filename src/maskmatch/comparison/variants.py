@@ -68,8 +68,9 @@ class Variant:
 
     def config(self, texts: int, seed: int) -> TrainingConfig:
         """How to train on so many texts, with the number of epochs spelled out."""
-        config = TrainingConfig().changed({**self.training, "seed": seed})
-        return replace(config, epochs=self.epoch_factor * config.epochs_for(max(1, texts)))
+        config = TrainingConfig().changed({**self.training, "seed": seed}).resolved(texts, self.row)
+        assert config.epochs is not None
+        return replace(config, epochs=self.epoch_factor * config.epochs)
 
     def tuned(self, learning_rate: float, epoch_factor: float) -> Variant:
         """The same with another learning rate and another number of epochs."""

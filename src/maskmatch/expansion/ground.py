@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.label_examples import share_of_examples
 from maskmatch.prompts import PromptTokenizer
 
 if TYPE_CHECKING:
@@ -60,14 +59,10 @@ class Ground:
 
     @cached_property
     def matched(self) -> NDArray[np.float32]:
-        """The same vectors where examples have moved them, as texts are matched with them: (K, dim)."""
-        moved: NDArray[np.float32] = self.vectors.copy()
-        for place, label in enumerate(self.labels.labels):
-            if label.examples:
-                share = share_of_examples(len(label.examples))
-                centre = unit(self.read_texts(label.examples).sum(axis=0))
-                moved[place] = unit((1 - share) * moved[place] + share * centre)
-        return moved
+        """The same vectors where texts have moved them, examples or those of training: (K, dim)."""
+        states, present = self.matcher.label_states(self.labels)  # (K, phrases, masks, dim), (K, phrases)
+        read = unit(np.asarray(states.mean(axis=2)))  # (K, phrases, dim)
+        return unit(np.asarray(np.where(present[:, :, None], read, 0).sum(axis=1)))
 
     def read_phrases(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of phrases in the label prompt, of length 1: (n, dim)."""
