@@ -87,7 +87,8 @@ def test_before_training_it_is_matching_by_the_mean_of_both_masks(tiny: Tiny) ->
 @pytest.mark.parametrize("prompt", [None, SIDES, [WHOLE, *SIDES]], ids=["one prompt", "sides", "whole and sides"])
 def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: Any, prompt: Any) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method=method, prompt=prompt)
-    matcher.fit(PAIRS, TRUTH, **A_LITTLE)
+    share = {"example_share": 0} if method == "pair-matching" else {}
+    matcher.fit(PAIRS, TRUTH, **A_LITTLE, **share)
     model = matcher.model()
     assert model.pair is not None
     weights = model.pair.weight.detach().split(16, dim=1)

@@ -71,7 +71,8 @@ class TestFindings:
         kept = matcher._scorer.label_vectors(labels)[0].mean(dim=(1, 2)).numpy()  # (K, dim)
         ground = Ground(matcher, labels)
         np.testing.assert_allclose(ground.matched[:1], unit(kept[:1]), atol=1e-5)
-        np.testing.assert_array_equal(ground.matched[1], ground.vectors[1])
+        moved = [float(one @ other) for one, other in zip(ground.matched, ground.vectors, strict=True)]
+        assert moved[0] < moved[1] < 1  # a label without examples moves a little along with the other
         np.testing.assert_array_equal(check_labels(matcher).vectors, ground.matched)
 
     def test_names_that_no_text_comes_near(self, default: MaskMatcher) -> None:

@@ -67,7 +67,8 @@ class Plan:
     @cached_property
     def settings(self) -> dict[str, Any]:
         """All that decides on the result, as plain JSON."""
-        config = self.variant.config(len(self.train), self.seed)
+        texts = len(self.train)
+        config = self.variant.config(texts, self.seed).resolved(texts, self.variant.row)
         training = {name: value for name, value in as_json(config).items() if name not in ("checkpoints", "resume")}
         settings = {
             "maskmatch": versions().get("maskmatch"),

@@ -68,9 +68,10 @@ class Variant:
 
     def config(self, texts: int, seed: int) -> TrainingConfig:
         """How to train on so many texts, with the number of epochs spelled out."""
-        config = TrainingConfig().changed({**self.training, "seed": seed}).resolved(texts, self.row)
-        assert config.epochs is not None
-        return replace(config, epochs=self.epoch_factor * config.epochs)
+        config = TrainingConfig().changed({**self.training, "seed": seed})
+        epochs = config.resolved(texts, self.row).epochs
+        assert epochs is not None
+        return replace(config, epochs=self.epoch_factor * epochs)
 
     def tuned(self, learning_rate: float, epoch_factor: float) -> Variant:
         """The same with another learning rate and another number of epochs."""
