@@ -9,7 +9,7 @@ from benchmarks.markdown import origin, table
 from benchmarks.plots import Axis, dot_chart, line_chart
 from benchmarks.speed.curves import EXACT, OURS_AUTO
 from benchmarks.speed.prediction import EMBEDDING
-from benchmarks.speed.training import time_to_reach
+from benchmarks.speed.training import ENCODERS, time_to_reach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -117,15 +117,16 @@ def _reached(rows: Sequence[Mapping[str, Any]], dataset: str) -> list[str]:
     for row in rows:
         if row["peer"] != "SetFit":
             continue
-        quickest = time_to_reach(rows, dataset, row)
-        told = f"{row['way']}: {row['accuracy']:.4f} in {row['seconds']:.0f} s; "
-        if quickest is None:
-            sentences.append(told + "maskmatch does not reach it from the bare encoder.")
-        else:
-            sentences.append(
-                told + f"maskmatch reaches {quickest['accuracy']:.4f} in {quickest['seconds']:.1f} s, "
-                f"1/{row['seconds'] / quickest['seconds']:.1f} of the time."
+        told = []
+        for way in (way for way in ENCODERS if any(ours["way"] == way for ours in rows)):
+            quickest = time_to_reach(rows, dataset, row, way)
+            told.append(
+                f"{way} does not reach it"
+                if quickest is None
+                else f"{way} reaches {quickest['accuracy']:.4f} in {quickest['seconds']:.1f} s, "
+                f"1/{row['seconds'] / quickest['seconds']:.1f} of the time"
             )
+        sentences.append(f"{row['way']}: {row['accuracy']:.4f} in {row['seconds']:.0f} s; {'; '.join(told)}.")
     return ["\n".join(f"- {sentence}" for sentence in sentences)] if sentences else []
 
 
