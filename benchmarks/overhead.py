@@ -93,8 +93,10 @@ def _bare(data: Path) -> dict[str, float]:
     batches = matcher._scorer.training_data(few.texts, few.labels, matcher.labels).batch
     model = matcher._scorer.model(matcher.labels)
     torch.manual_seed(0)
-    epochs = range(round(usual_epochs(len(few))))
-    ready = [batches(rows.tolist()) for _ in epochs for rows in torch.randperm(len(few)).split(BATCH)]
+    ready = []
+    for _ in range(round(usual_epochs(len(few)))):
+        order = torch.randperm(len(few)).tolist()
+        ready += [batches(order[start : start + BATCH]) for start in range(0, len(order), BATCH)]
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4, fused=True)
     model.train()
     started = time.perf_counter()

@@ -168,8 +168,8 @@ def benchmarks_page() -> str:
                 ),
                 origin(similarity),
                 "## What the library costs beside the arithmetic",
-                f"{overhead["steps"]:.0f} training steps on banking77 in a process of its own, against a bare PyTorch loop "
-                f"over batches made beforehand in the same way; alternating, medians of {overhead['repeats']}.",
+                f"{overhead['steps']:.0f} training steps on banking77 in a process of its own, against a bare PyTorch "
+                f"loop over batches made beforehand in the same way; alternating, medians of {overhead['repeats']}.",
                 table(
                     ("figure", "value"),
                     [
