@@ -19,6 +19,7 @@ import torch
 
 from benchmarks.common import label_names, load_split, parser, shots, usual_epochs, write_results
 from maskmatch import MaskMatcher
+from maskmatch.training_data import training_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +91,7 @@ def _bare(data: Path) -> dict[str, float]:
     """The same steps on the same batches, with nothing around them."""
     matcher, few = _setup(data)
     assert matcher.labels is not None
-    batches = matcher._scorer.training_data(few.texts, few.labels, matcher.labels).batch
+    batches = training_data(matcher._scorer, few.texts, few.labels, matcher.labels).batch
     model = matcher._scorer.model(matcher.labels)
     torch.manual_seed(0)
     ready = []

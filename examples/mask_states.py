@@ -61,7 +61,8 @@ def main(epochs: int = 20) -> tuple[torch.Tensor, torch.Tensor]:
         print(f"{prompt:44}{mask_states(matcher, [prompt.replace('{text}', TEXTS[0])])[0] @ first:9.2f}")
     print(f"{'(the last text in the prompt above)':44}{last @ first:9.2f}\n")
     print(f"3. After training on {len(TRAINING)} other texts, which moves both the texts and the labels:\n")
-    matcher.fit(list(TRAINING), list(TRAINING.values()), epochs=epochs)
+    # By default labels also move towards their training texts; here they stay where their names are, as in the paper.
+    matcher.fit(list(TRAINING), list(TRAINING.values()), epochs=epochs, example_share=0)
     return before, look(matcher)
 
 

@@ -11,6 +11,7 @@ from torch.nn.functional import cosine_similarity
 
 from maskmatch import METHODS, LabelSet, MaskMatcher, MaskMatchError
 from maskmatch.methods import ANY_TEXT_METHODS
+from maskmatch.training_data import training_data, vectors_now
 from toy_data import LABELS, TEXTS, TRUTH
 
 Tiny = Callable[..., Path]
@@ -21,7 +22,7 @@ def vectors(matcher: MaskMatcher) -> torch.Tensor:
     """The vectors of all texts and labels as they are now."""
     scorer = matcher._scorer
     assert matcher.labels is not None
-    return scorer._vectors_now(scorer.tokenize(TEXTS), matcher.labels)
+    return vectors_now(scorer, scorer.tokenize(TEXTS), matcher.labels)
 
 
 def moved(folder: Path, hold: float) -> float:
@@ -40,7 +41,7 @@ def test_the_more_is_held_the_less_moves(tiny: Tiny) -> None:
 def test_vectors_are_those_before_training_in_the_order_of_texts_and_labels(tiny: Tiny) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), {"refund": ["refund", "money back"], "card lost": "gone"})
     assert matcher.labels is not None
-    data = matcher._scorer.training_data(TEXTS[:6], TRUTH[:6], matcher.labels, hold=1.0)
+    data = training_data(matcher._scorer, TEXTS[:6], TRUTH[:6], matcher.labels, hold=1.0)
     assert data.held is not None
     phrases = [text for label in matcher.labels.labels for text in label.texts]
     assert len(data.held) == 6 + len(phrases)
@@ -59,12 +60,12 @@ def test_vectors_are_those_before_training_in_the_order_of_texts_and_labels(tiny
 @pytest.mark.parametrize("method", ANY_TEXT_METHODS)
 def test_only_what_the_encoder_reads_is_held(tiny: Tiny, method: str) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method=method)
-    data = matcher._scorer.training_data(TEXTS, TRUTH, LabelSet.of(LABELS), hold=1.0)
+    data = training_data(matcher._scorer, TEXTS, TRUTH, LabelSet.of(LABELS), hold=1.0)
     assert (data.held is not None) == (METHODS[method].label_source == "prompt")
 
 
 def test_zero_holds_nothing_and_less_is_refused(tiny: Tiny) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-    assert matcher._scorer.training_data(TEXTS, TRUTH, LabelSet.of(LABELS), hold=0.0).held is None
+    assert training_data(matcher._scorer, TEXTS, TRUTH, LabelSet.of(LABELS), hold=0.0).held is None
     with pytest.raises(MaskMatchError, match=r"^hold is -1; it has to be a number from 0 on\."):
         matcher.fit(TEXTS, TRUTH, hold=-1)

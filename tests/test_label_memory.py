@@ -16,11 +16,12 @@ from maskmatch import LabelSet, MaskMatcher, MaskMatchError, TrainingConfig, lab
 from maskmatch.label_memory import MEMORY_FILE, LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout
 from maskmatch.prompts import TokenizedPrompts
+from maskmatch.training_data import training_data
 from test_training import Witness, same_weights
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
-    from maskmatch.training import TrainingData
+    from maskmatch.training_data import TrainingData
 
 Tiny = Callable[..., Path]
 SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4}  # 12 steps
@@ -48,7 +49,7 @@ def few(monkeypatch: pytest.MonkeyPatch, fresh: int = 2, refreshed: int = 1) -> 
 def data_of(matcher: MaskMatcher, truth: list[Any] = TRUTH, hold: float = 0.0) -> TrainingData:
     labels = matcher.labels
     assert labels is not None
-    return matcher._scorer.training_data(TEXTS, truth, labels, hold, "sampled")
+    return training_data(matcher._scorer, TEXTS, truth, labels, hold=hold, label_encoding="sampled")
 
 
 class TestChoice:
@@ -118,7 +119,7 @@ class TestStep:
         model = matcher._scorer.model(matcher.labels)
         gradients = []
         for encoding in ("full", "sampled"):
-            data = matcher._scorer.training_data(TEXTS, truth, matcher.labels, hold, encoding)  # type: ignore[arg-type]
+            data = training_data(matcher._scorer, TEXTS, truth, matcher.labels, hold=hold, label_encoding=encoding)  # type: ignore[arg-type]
             output = model(**data.batch(range(5)))
             model.zero_grad()
             output["loss"].backward()

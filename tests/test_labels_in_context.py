@@ -13,6 +13,7 @@ from torch.nn.functional import cosine_similarity
 
 from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, MaskMatchError, Task, export
 from maskmatch.prompts import FieldText, Prompt, PromptTokenizer
+from maskmatch.training_data import training_data
 from tiny_models import FAMILIES, tiny_tokenizer
 from toy_data import A_LITTLE
 
@@ -69,7 +70,7 @@ def test_training_and_prediction_compute_the_same(tiny: Tiny, masks: Any) -> Non
     labels = {"same": ["alike", "equal"], "other": None}
     prompts = {**PROMPTS, "prompt": "{text} {mask}, {text_b} {mask}", "label_prompt": "{text_b} {label} is {mask*2}"}
     matcher = MaskMatcher.from_pretrained(tiny("bert"), labels, masks=masks, **prompts)
-    data = matcher._scorer.training_data(PAIRS, TRUTH, matcher._known_labels())
+    data = training_data(matcher._scorer, PAIRS, TRUTH, matcher._known_labels())
     expected = matcher.prediction().scores(data.texts)
     for rows in ([0, 1, 2, 3], [2, 0], [1]):
         with torch.no_grad():
@@ -84,7 +85,7 @@ def test_prompts_may_come_in_pools_and_lose_their_own_bias(tiny: Tiny, tmp_path:
     }
     labels = {"same": ["alike", "equal"], "other": None}
     matcher = MaskMatcher.from_pretrained(tiny("bert"), labels, task="paraphrase", debias="both", **prompts)
-    data = matcher._scorer.training_data(PAIRS, TRUTH, matcher._known_labels())
+    data = training_data(matcher._scorer, PAIRS, TRUTH, matcher._known_labels())
     with torch.no_grad():
         found = matcher.model()(**data.batch([3, 1]))["scores"]
     np.testing.assert_allclose(found.numpy(), matcher.prediction().scores(data.texts)[[3, 1]], rtol=1e-3, atol=1e-3)

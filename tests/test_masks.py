@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import normalize
 
 from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, SimilarityConfig, export
+from maskmatch.training_data import training_data
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_training_and_prediction_compute_the_same(tiny: Tiny, masks: Any) -> Non
     matcher = MaskMatcher.from_pretrained(tiny("bert"), labels, masks=masks, **THREE)
     expected = matcher.prediction().scores(matcher._scorer.tokenize(TEXTS[:5]))
     for encoding in ("full", "sampled"):
-        data = matcher._scorer.training_data(TEXTS, TRUTH, matcher._known_labels(), label_encoding=encoding)
+        data = training_data(matcher._scorer, TEXTS, TRUTH, matcher._known_labels(), label_encoding=encoding)
         with torch.no_grad():
             found = matcher.model()(**data.batch(range(5)))["scores"]
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-3, atol=1e-3)

@@ -112,7 +112,7 @@ def test_a_training_step_is_one_pass_without_padding(tiny: Tiny) -> None:
     shapes = count_rows(matcher.model().encoder)
     matcher.fit(TEXTS, TRUTH, epochs=1, batch_size=len(TEXTS))
     lengths = [len(ids) for ids in matcher._scorer.tokenize(TEXTS).input_ids]
-    labels = [len(ids) for ids in matcher._scorer._label_prompts(LABELS).input_ids]
+    labels = [len(ids) for ids in matcher._scorer.label_prompts(LABELS).input_ids]
     assert (1, sum(lengths) + sum(labels), matcher.model().encoder.config.hidden_size) in shapes
 
 

@@ -12,6 +12,7 @@ from torch.nn.functional import layer_norm
 
 from maskmatch import METHODS, ExportedMatcher, MaskMatcher, MaskMatchError, export
 from maskmatch.pair_readout import PairReadout
+from maskmatch.training_data import training_data
 from toy_data import A_LITTLE
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: An
     assert not model.is_pretrained("pair.weight")
     found = matcher.predict_proba(PAIRS)
     with torch.no_grad():
-        data = matcher._scorer.training_data(PAIRS, TRUTH, matcher._known_labels())
+        data = training_data(matcher._scorer, PAIRS, TRUTH, matcher._known_labels())
         scores = model(**data.batch(range(4)))["scores"]
     np.testing.assert_allclose(found, scores.softmax(dim=1).numpy(), atol=1e-4)
     loaded = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))

@@ -11,6 +11,7 @@ import torch
 
 from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, MaskMatchError, export
 from maskmatch.batches import PaddedBatch
+from maskmatch.training_data import training_data
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def test_training_scores_as_prediction_does_and_saving_keeps_it(
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, **options)
     labels = matcher.labels
     assert labels is not None
-    data = matcher._scorer.training_data(TEXTS, TRUTH, labels)
+    data = training_data(matcher._scorer, TEXTS, TRUTH, labels)
     with torch.no_grad():
         scores = matcher.model()(**data.batch(range(len(TEXTS))))["scores"]
     np.testing.assert_allclose(scores.numpy(), matcher.prediction().scores(data.texts), atol=1e-4)
@@ -173,7 +174,7 @@ def test_labels_may_be_sampled_while_texts_are_read_in_a_pool(tiny: Callable[[st
     assert matcher.labels is not None
     losses = []
     for encoding in ("full", "sampled"):
-        data = matcher._scorer.training_data(TEXTS, TRUTH, matcher.labels, label_encoding=encoding)  # type: ignore[arg-type]
+        data = training_data(matcher._scorer, TEXTS, TRUTH, matcher.labels, label_encoding=encoding)  # type: ignore[arg-type]
         losses.append(matcher.model()(**data.batch(range(4)))["loss"].item())
     assert losses[0] == pytest.approx(losses[1], abs=1e-4)
 

@@ -12,6 +12,7 @@ from benchmarks.material import make_names, mix_vectors
 from benchmarks.peers.table import OURS, PEERS
 from benchmarks.peers.worker import serve
 from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, export
+from maskmatch.training_data import training_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +67,7 @@ class Step:
         matcher = _matcher(names, model, mixed)
         assert matcher.labels is not None
         rows = [names[row % labels] for row in range(len(texts))]
-        data = matcher._scorer.training_data(list(texts), rows, matcher.labels, label_encoding=label_encoding)  # type: ignore[arg-type]
+        data = training_data(matcher._scorer, list(texts), rows, matcher.labels, label_encoding=label_encoding)  # type: ignore[arg-type]
         self._data, self._rows = data, range(len(texts))
         self._model = matcher._scorer.model(matcher.labels).train()
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=2e-4, fused=True)

@@ -205,6 +205,7 @@ class MaskMatcher(Predictor):
         from transformers import set_seed
 
         from maskmatch.training import train
+        from maskmatch.training_data import find_centres, settle_offset, training_data
 
         rows = self._take_labels(examples)
         labels, moves = self._known_labels(), moves_to_training_texts(self.config)
@@ -217,7 +218,9 @@ class MaskMatcher(Predictor):
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
-        data = self._scorer.training_data(examples.texts, rows, labels, config.hold, config.label_encoding)
+        data = training_data(
+            self._scorer, examples.texts, rows, labels, hold=config.hold, label_encoding=config.label_encoding
+        )
         self.cut_ = self._tell_cut(data.texts)
         evaluate = None if dev is None else DevData(dev, self._scorer, labels)
         if evaluate is not None:
@@ -230,10 +233,10 @@ class MaskMatcher(Predictor):
             self._scorer.forget_labels()
         self._figures = None
         if config.example_share and moves:
-            self._scorer.find_centres(data, labels, config.example_share)
+            find_centres(self._scorer, data, labels, config.example_share)
             self._keep_centres_if_better(evaluate)
         if self.config.multi_label and self.training_.dev is None:
-            self._scorer.settle_offset(data, labels)
+            settle_offset(self._scorer, data, labels)
         elif self.config.multi_label:
             self._reconfigure(replace(self.config, threshold=(self.training_.dev or {})["threshold"]))
 

@@ -7,42 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch.nn.functional import normalize
 
 from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
 from maskmatch.errors import MaskMatchError
-from maskmatch.evaluation import best_threshold
 from maskmatch.kept_labels import KeptLabels
 from maskmatch.label_examples import (
     Centre,
     centres_of_examples,
     check_examples,
     moved_to_centres,
-    share_of_training_texts,
-    some_of_each,
 )
-from maskmatch.label_memory import LabelMemory, samples_labels
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
 from maskmatch.prediction import Prediction, tokenize_texts
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
-from maskmatch.targets import target_array
 from maskmatch.torch_runtime import TorchRuntime, evaluating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from maskmatch.choices import LabelEncoding
     from maskmatch.config import MatcherConfig
     from maskmatch.labels import LabelSet, LabelText
-    from maskmatch.training import TrainingData
 
 logger = logging.getLogger("maskmatch")
-ROWS_FOR_OFFSET = 256
-"""How many training rows tell from which similarity on a label applies."""
 
 
 class Scorer:
@@ -95,13 +83,13 @@ class Scorer:
         config = self.config
         if config.debias in ("inputs", "both"):
             empty = self._tokenizer.pooled(config.prompts, [dict.fromkeys(config.input_fields, FieldText(""))])
-            model.input_origin = self._read_prompts(empty, model.input_vectors)[0]  # (masks, dim)
+            model.input_origin = self.read_prompts(empty, model.input_vectors)[0]  # (masks, dim)
         if config.debias in ("labels", "both"):
             fields = dict.fromkeys(config.label_prompt.fields, FieldText(""))
             empty = self._tokenizer.pooled(config.label_prompts, [fields])
-            model.label_origin = self._read_prompts(empty, model.label_prompt_vectors)[0]  # (masks, dim)
+            model.label_origin = self.read_prompts(empty, model.label_prompt_vectors)[0]  # (masks, dim)
 
-    def _read_prompts(
+    def read_prompts(
         self,
         prompts: TokenizedPrompts,
         read: Callable[[TokenBatch], torch.Tensor],
@@ -164,7 +152,7 @@ class Scorer:
         """Texts in their input prompt, and where labels are read with each text, in those of the labels."""
         return tokenize_texts(self._tokenizer, self.config, texts, labels)
 
-    def _label_prompts(self, texts: Sequence[LabelText]) -> TokenizedPrompts:
+    def label_prompts(self, texts: Sequence[LabelText]) -> TokenizedPrompts:
         """Names and phrases in the label prompt, examples in the input prompt."""
         names = [place for place, text in enumerate(texts) if isinstance(text, str)]
         examples = [text.text for text in texts if not isinstance(text, str)]
@@ -178,116 +166,12 @@ class Scorer:
             logger.warning("%d label texts were longer than the model reads and were shortened.", prompts.cut.sum())
         return prompts
 
-    def training_data(
-        self,
-        texts: Sequence[Any],
-        rows: Sequence[Any],
-        labels: LabelSet,
-        hold: float = 0.0,
-        label_encoding: LabelEncoding = "full",
-    ) -> TrainingData:
-        """Texts with their labels, tokenised once for all of a training run.
-
-        Args:
-            texts: The texts.
-            rows: The labels of each.
-            labels: All labels.
-            hold: How much vectors are to be held where they are now.
-            label_encoding: Whether a step reads all labels.
-        """
-        from maskmatch.training import TrainingData
-
-        layout = self.layout(labels)
-        source, in_context = self.config.method.label_source, self.config.labels_in_context
-        if in_context and label_encoding == "sampled":
-            raise MaskMatchError(
-                f"The label prompt {self.config.label_prompt.template!r} names a field of the text, so all labels are "
-                'read with each text; take label_encoding "full" or "auto".'
-            )
-        prompts = self.tokenize(texts, labels)
-        label_prompts = self._label_prompts(layout.texts) if source == "prompt" and not in_context else None
-        holds = hold > 0 and source == "prompt"  # where labels are learned from nothing, there is nothing to keep
-        held = self._vectors_now(prompts, labels) if holds else None
-        memory = None
-        if label_prompts is not None and self._samples(label_encoding, layout):
-            model = self.model(labels)
-            vectors = model.similarity.prepare(self._flat_label_vectors(model, layout.texts))  # (F, dim)
-            held_labels = None if held is None else held[len(prompts) :]
-            memory = LabelMemory(label_prompts, layout, vectors, self.encoder.pad_id, held=held_labels)
-        return TrainingData(
-            texts=prompts,
-            targets=target_array(rows, labels, self.config.multi_label),
-            layout=layout,
-            label_prompts=label_prompts,
-            label_words=self._words(layout.texts) if source == "verbalizer" else (),
-            pad_id=self.encoder.pad_id,
-            held=held,
-            hold=hold if holds else 0.0,
-            memory=memory,
-        )
-
-    def _samples(self, label_encoding: LabelEncoding, layout: LabelLayout) -> bool:
-        """Whether a training step reads only some of the label texts."""
-        if not self.config.label_pool:
-            return samples_labels(label_encoding, len(layout.texts))
-        if label_encoding == "sampled":
-            raise MaskMatchError(
-                "Labels that are read in a pool of label prompts are all read at every step; give a single label "
-                "prompt to sample labels."
-            )
-        return False
-
-    def _vectors_now(self, prompts: TokenizedPrompts, labels: LabelSet) -> torch.Tensor:
-        """The vectors of texts and label texts as they are, of length 1: (n + F, dim).
-
-        Labels that are read with each text have no vector of their own to hold: (n, dim).
-        """
-        model = self.model(labels)
-        means = [self._read_prompts(prompts, model.input_vectors).mean(dim=1)]
-        if not self.config.labels_in_context:
-            means.append(self._flat_label_vectors(model, self.layout(labels).texts).mean(dim=1))
-        return normalize(torch.cat(means), dim=-1).cpu()
-
-    def settle_offset(self, data: TrainingData, labels: LabelSet) -> None:
-        """Where a text may have several labels: let as many apply as suit the training rows.
-
-        A short training learns which labels are more similar than others, long before the offset has moved to where
-        the encoder's similarities lie.
-        """
-        some = np.unique(np.linspace(0, len(data.texts) - 1, ROWS_FOR_OFFSET, dtype=np.int64))
-        targets = np.asarray(data.targets[some])
-        scores = self.prediction(labels).scores(data.texts.select(some)).astype(np.float64)
-        if targets.any():
-            self.model(labels).similarity.move_offset(_best_cut(targets, scores))
-
     # -- where training texts lie ----------------------------------------------------------------------------
 
     @property
     def centres(self) -> Mapping[Hashable, Centre]:
         """Where the training texts of labels lie, by the ids of the labels: label vectors are moved there."""
         return self._centres
-
-    def find_centres(self, data: TrainingData, labels: LabelSet, most: float) -> None:
-        """Find where the training texts of each label lie, with the weights as they are now.
-
-        Args:
-            data: The training data.
-            labels: All labels.
-            most: The share that a label's texts have in its vector if there are very many of them.
-        """
-        ids, some = list(labels), some_of_each(data.targets)
-        model = self.model(labels)
-        with evaluating(model):
-            read = self._read_prompts(data.texts.select(np.concatenate(list(some.values()))), model.input_vectors)
-        ends = np.cumsum([len(rows) for rows in some.values()])
-        parts = torch.tensor_split(read, torch.from_numpy(ends[:-1]))
-        counts = np.bincount(data.targets, minlength=len(ids))
-        self.take_centres(
-            {
-                ids[place]: Centre.of(part, share_of_training_texts(int(counts[place]), most))
-                for place, part in zip(some, parts, strict=True)
-            }
-        )
 
     def take_centres(self, centres: Mapping[Hashable, Centre]) -> None:
         """Take in where texts of labels lie, by the ids of the labels."""
@@ -350,9 +234,9 @@ class Scorer:
         if model.matrix is not None:
             learned: torch.Tensor = model.matrix().detach()[:, 0]
             return learned
-        return self._flat_label_vectors(model, self.label_texts(labels))
+        return self.flat_label_vectors(model, self.label_texts(labels))
 
-    def _flat_label_vectors(self, model: MatchingModel, texts: Sequence[LabelText]) -> torch.Tensor:
+    def flat_label_vectors(self, model: MatchingModel, texts: Sequence[LabelText]) -> torch.Tensor:
         """The vectors of label texts, (F, masks, dim), as they are kept."""
         return self._store.look_up(
             texts,
@@ -377,13 +261,13 @@ class Scorer:
         """The vectors of label texts, (F, masks, dim)."""
         if self.config.method.label_source == "verbalizer":
             with torch.no_grad():
-                return model.word_vectors(self._words(texts))
+                return model.word_vectors(self.words(texts))
         with evaluating(model):
-            return self._read_prompts(
-                self._label_prompts(texts), model.label_prompt_vectors, doing="reading labels", unit="label"
+            return self.read_prompts(
+                self.label_prompts(texts), model.label_prompt_vectors, doing="reading labels", unit="label"
             )
 
-    def _words(self, texts: Sequence[LabelText]) -> list[list[int]]:
+    def words(self, texts: Sequence[LabelText]) -> list[list[int]]:
         """The token ids of labels that are words."""
         return self._tokenizer.words([str(text) for text in texts])
 
@@ -433,13 +317,3 @@ def _reads_alike(one: MatcherConfig, other: MatcherConfig) -> bool:
     """Whether two configs read the same vectors: by one method, with the same prompts, debiased alike."""
     first, second = ((each.method, each.prompts, each.label_prompts, each.debias) for each in (one, other))
     return first == second
-
-
-def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
-    """The score from which on labels had best apply: 0 if that is as good, else half-way to the next lower score."""
-    largest = float(np.abs(scores).max()) or 1.0
-    squashed = 0.5 + scores / (2 * largest)  # as probabilities would be, but none so near to 1 that they meet
-    given = squashed >= best_threshold(targets, squashed)
-    lowest = float(scores[given].min())
-    highest_below = float(scores[~given].max()) if not given.all() else lowest - 1.0
-    return 0.0 if highest_below < 0 <= lowest else (lowest + highest_below) / 2

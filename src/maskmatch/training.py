@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -21,93 +20,19 @@ from transformers import (
     TrainingArguments,
 )
 
-from maskmatch.anchors import Anchors
-from maskmatch.checkpoints import PARTS, checkpoint_to_resume, digest
+from maskmatch.checkpoints import PARTS, checkpoint_to_resume
 from maskmatch.config import TrainingConfig, TrainingSummary
-from maskmatch.encoder import length_batches
 from maskmatch.errors import MaskMatchError
 from maskmatch.label_memory import MEMORY_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from maskmatch.label_memory import LabelMemory
-    from maskmatch.label_vectors import LabelLayout
     from maskmatch.model import MatchingModel
-    from maskmatch.prompts import TokenizedPrompts
 
 EVALUATIONS = 10
 """How often a run looks at the dev data."""
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Texts with their labels, tokenised once. A batch of it pools texts and label prompts."""
-
-    texts: TokenizedPrompts
-    targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
-    layout: LabelLayout
-    label_prompts: TokenizedPrompts | None
-    """The label texts in their prompt, where the encoder reads labels apart from the texts."""
-    label_words: Sequence[Sequence[int]]
-    """The label texts' token ids, where labels are words of the embedding table."""
-    pad_id: int
-    held: torch.Tensor | None = None  # (n + F, dim)
-    """Vectors of length 1 that those of the texts and label texts are held at, if they are."""
-    hold: float = 0.0
-    """How much they are."""
-    memory: LabelMemory | None = None
-    """The last known vectors of the label texts, where a step does not read all of them."""
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @property
-    def labels(self) -> int:
-        """The number of labels."""
-        return len(self.layout.table)
-
-    @property
-    def cut(self) -> int:
-        """How many texts are longer than the model reads."""
-        return int(self.texts.cut.sum())
-
-    def batch(self, rows: Sequence[int]) -> dict[str, Any]:
-        """Texts and label prompts together, in groups of like length, so that little is padded.
-
-        Where label vectors are kept, the model chooses the label prompts when it has read the texts.
-        """
-        chosen = self.texts.select(rows)
-        texts = pooled = chosen.flat
-        labels = self.label_prompts if chosen.label_prompts is None else chosen.label_prompts
-        if labels is not None and self.memory is None:
-            pooled = texts.followed_by(labels.flat)
-        return {
-            "groups": length_batches(pooled, self.pad_id),
-            "texts": len(texts),
-            "targets": torch.from_numpy(self.targets[list(rows)]),
-            "layout": self.layout,
-            "words": self.label_words,
-            "anchors": self._anchors(rows),
-            "memory": self.memory,
-        }
-
-    def _anchors(self, rows: Sequence[int]) -> Anchors | None:
-        """Where the vectors of these texts and of all labels that are read are held."""
-        if self.held is None:
-            return None
-        labels = torch.arange(len(self.texts), len(self.held) if self.memory is None else len(self.texts))
-        vectors = self.held[torch.cat([torch.tensor(list(rows)), labels])]
-        return Anchors(vectors, torch.arange(len(vectors)), weight=self.hold)
-
-    def digest(self) -> str:
-        """What tells these data from others."""
-        both = (self.label_prompts, self.texts.label_prompts)
-        labels = [ids for each in both if each is not None for ids in each.flat.input_ids]
-        prompts = [*self.texts.flat.input_ids, *labels]
-        return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
 
 
 class BatchSource(Protocol):
