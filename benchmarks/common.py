@@ -55,9 +55,8 @@ def mean_and_sd(values: list[float]) -> dict[str, float]:
 def usual_epochs(texts: int) -> float:
     """How many epochs mask-matching trains on so many texts, unless told otherwise."""
     from maskmatch.config import TrainingConfig
-    from maskmatch.methods import METHODS
 
-    return TrainingConfig().resolved(texts, METHODS["mask-matching"]).epochs or 0.0
+    return TrainingConfig().resolved(texts, moves_labels=True).epochs or 0.0
 
 
 def read_results(name: str) -> dict[str, Any]:

@@ -39,12 +39,13 @@ def main() -> None:
     cells = finished_cells("few_shot", options.again)
     train, test = (load_split(options.data, DATASET, split) for split in ("train", "test"))
     for seed, (way, (model, share)) in itertools.product(SEEDS, WAYS.items()):
-        key = {"way": way, "seed": seed}
+        few = shots(train, SHOTS, seed)
+        epochs = share * usual_epochs(len(few))
+        key = {"way": way, "seed": seed, "epochs": epochs}
         if any(key.items() <= cell.items() for cell in cells):
             continue
-        few = shots(train, SHOTS, seed)
         matcher = MaskMatcher.from_pretrained(model, labels=label_names(train), task="intent")
-        matcher.fit(few.texts, few.labels, seed=seed, epochs=share * usual_epochs(len(few)))
+        matcher.fit(few.texts, few.labels, seed=seed, epochs=epochs)
         report = matcher.evaluate(test.texts, test.labels)
         assert matcher.training_ is not None
         cells.append(

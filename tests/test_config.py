@@ -154,24 +154,44 @@ def test_a_new_method_brings_its_own_prompts_and_similarity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "texts", "epochs"),
+    ("moves", "texts", "epochs"),
     [
-        *(("fine-tuning", *row) for row in [(0, 50), (32, 50), (33, 50), (65, 34), (330, 10), (3200, 3), (10**5, 3)]),
-        *(("mask-matching", *row) for row in [(1, 40), (33, 20), (330, 4), (3200, 3)]),
+        *((False, *row) for row in [(0, 50), (32, 50), (33, 50), (65, 34), (330, 10), (3200, 3), (10**5, 3)]),
+        *((True, *row) for row in [(1, 40), (33, 20), (330, 4), (3200, 3)]),
     ],
 )
-def test_epochs_suffice_for_some_steps_but_are_three_to_fifty(method: str, texts: int, epochs: int) -> None:
-    assert TrainingConfig(batch_size=32).resolved(texts, METHODS[method]).epochs == epochs
-    assert TrainingConfig(epochs=0.5).resolved(texts, METHODS[method]).epochs == 0.5
+def test_epochs_suffice_for_some_steps_but_are_three_to_fifty(moves: bool, texts: int, epochs: int) -> None:
+    assert TrainingConfig(batch_size=32).resolved(texts, moves_labels=moves).epochs == epochs
+    assert TrainingConfig(epochs=0.5).resolved(texts, moves_labels=moves).epochs == 0.5
 
 
-def test_training_texts_have_a_share_where_names_are_read() -> None:
-    shares = {name: TrainingConfig().resolved(10, method).example_share for name, method in METHODS.items()}
-    assert shares["mask-matching"] == shares["semantic-matching"] == EXAMPLE_SHARE
-    assert shares["fine-tuning"] is shares["prompt-tuning"] is None
-    assert TrainingConfig(example_share=0).resolved(10, METHODS["mask-matching"]).example_share == 0
+def test_training_texts_have_a_share_where_labels_can_move() -> None:
+    assert TrainingConfig().resolved(10, moves_labels=True).example_share == EXAMPLE_SHARE
+    assert TrainingConfig().resolved(10, moves_labels=False).example_share is None
+    by_name = TrainingConfig(example_share=0).resolved(3200 // 3, moves_labels=True)
+    assert by_name.example_share == 0
+    assert by_name.epochs == TrainingConfig().resolved(3200 // 3, moves_labels=False).epochs
     with pytest.raises(MaskMatchError, match="at most 1"):
         TrainingConfig(example_share=1.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "moves"),
+    [
+        ({}, True),
+        ({"method": "semantic-matching"}, True),
+        ({"method": "semantic-matching", "prompt": "{text} {mask} {mask}"}, True),
+        ({"task": "nli", "method": "pair-matching"}, True),
+        ({"method": "fine-tuning"}, False),
+        ({"method": "prompt-tuning"}, False),
+        ({"multi_label": True}, False),
+        ({"prompt": "{text} {mask} {mask}"}, False),
+        ({"prompt": "{text} {mask} {mask}", "label_prompt": "{label} {mask} {mask}"}, True),
+        ({"label_prompt": "{text} {label} {mask}"}, False),
+    ],
+)
+def test_where_labels_can_move_towards_training_texts(options: dict[str, Any], moves: bool) -> None:
+    assert MatcherConfig.make(max_length=64, **options).moves_labels is moves
 
 
 @pytest.mark.parametrize("name", ["epochs", "learning_rate", "head_rate", "batch_size", "patience"])

@@ -13,12 +13,13 @@ from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError
 from maskmatch.label_examples import (
     COMMON_SHRINK,
     MOST_SHARE,
+    NO_CENTRES,
     SHRINK,
     TEXTS_A_LABEL,
-    Centre,
-    centres_of_examples,
-    moved_to_centres,
+    TEXTS_IN_ALL,
+    Centres,
     some_of_each,
+    split_examples,
 )
 from maskmatch.labels import ExampleText
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
@@ -34,10 +35,10 @@ class TestMoved:
     def test_a_name_moves_towards_the_mean_of_its_examples_and_no_further(self) -> None:
         labels = LabelSet.of([Label("a", examples=("x", "y")), Label("b", phrases=("c",))])
         vectors = torch.tensor([[3.0, 0, 0], [0, 2, 0], [0, 0, 5], [1, 1, 1], [1, 0, 1]])[:, None]  # a x y b c
-        names, centres = centres_of_examples(vectors, labels)
+        names, centres = split_examples(vectors, labels)
         torch.testing.assert_close(names, vectors[[0, 3, 4]])
-        assert list(centres) == ["a"]
-        moved = moved_to_centres(names, ["a", "b", "b"], centres)[:, 0]
+        assert centres.ids == ("a",)
+        moved = centres.move(names, ["a", "b", "b"])[:, 0]
         share = MOST_SHARE * 2 / (2 + SHRINK)
         expected = torch.tensor([3 * (1 - share), 3 * share * 0.5**0.5, 3 * share * 0.5**0.5])
         torch.testing.assert_close(moved[0], expected)
@@ -45,17 +46,49 @@ class TestMoved:
     def test_labels_without_texts_go_along_with_what_the_others_have_in_common(self) -> None:
         gap = torch.tensor([0.0, 0, 0, 1])  # texts lie in a direction in which no name does
         names = torch.eye(4)[:3][:, None]  # (3, 1, 4)
-        many = {number: Centre.of(names[number % 2][None] + gap, 0.5) for number in range(100)}
-        owners = [*range(100), "new"]
-        moved = moved_to_centres(names[[*(number % 2 for number in range(100)), 2]], owners, many)[:, 0]
+        turns = torch.arange(100) % 2
+        many = Centres.of(range(100), names[turns] + gap, torch.arange(100), [0.5] * 100)
+        moved = many.move(names[[*turns.tolist(), 2]], [*range(100), "new"])[:, 0]
         assert moved[-1, 3] > 0.3
         assert abs(float(moved[-1, 3]) - float(moved[0, 3])) < 0.03
-        alone = moved_to_centres(names, ["a", "b", "new"], {"a": many[0]})[:, 0]
+        alone = many.renamed({0: "a"}).move(names, ["a", "b", "new"])[:, 0]
         torch.testing.assert_close(alone[2, 3], moved[0, 3] / (1 + COMMON_SHRINK))
+
+    def test_a_label_with_many_phrases_does_not_decide_what_is_common(self) -> None:
+        names = torch.eye(4)[:, None]
+        centres = Centres.of(["a", "b"], torch.eye(4)[[2, 3]][:, None], torch.tensor([0, 1]), [0.5, 0.5])
+        once = centres.move(names[[0, 1, 2]], ["a", "b", "new"])[-1]
+        often = centres.move(names[[0, 0, 0, 1, 2]], ["a", "a", "a", "b", "new"])[-1]
+        torch.testing.assert_close(once, often)
 
     def test_nothing_moves_without_texts(self) -> None:
         names = torch.randn(3, 1, 4)
-        assert moved_to_centres(names, ["a", "b", "c"], {"d": Centre(torch.ones(1, 4), 0.5)}) is names
+        before = names.clone()
+        centres = Centres.of(["d"], torch.randn(1, 1, 4), torch.tensor([0]), [0.5])
+        assert centres.move(names, ["a", "b", "c"]) is names
+        centres.move(names, ["a", "b", "d"])
+        torch.testing.assert_close(names, before)  # what is kept elsewhere is left alone
+
+    def test_texts_of_a_label_from_two_sides_are_taken_together(self) -> None:
+        first = Centres.of(["a", "b"], torch.eye(3)[:2][:, None], torch.tensor([0, 1]), [0.5, 0.4])
+        second = Centres.of(["b", "c"], torch.eye(3)[1:][[1, 1]][:, None], torch.tensor([0, 1]), [0.4, 0.2])
+        both = first.joined(second)
+        assert both.ids == ("a", "b", "c")
+        assert both.shares.tolist() == [0.5, 0.4, 0.2]
+        torch.testing.assert_close(both.vectors[1, 0], torch.tensor([0, 0.5**0.5, 0.5**0.5]))
+        assert first.joined(NO_CENTRES) is first
+        assert NO_CENTRES.joined(first) is first
+
+    def test_they_meet_on_the_device_of_the_names(self) -> None:
+        one = Centres.of(["a"], torch.ones(1, 1, 4), torch.tensor([0]), [0.5])
+        other = Centres.of(["b"], torch.ones(1, 1, 4, device="meta"), torch.tensor([0]), [0.5])
+        for centres in (one, other, other.joined(one)):
+            assert centres.move(torch.ones(2, 1, 4, device="meta"), ["a", "b"]).device.type == "meta"
+
+    def test_with_very_many_labels_few_texts_of_each_are_read(self) -> None:
+        rows = some_of_each(np.repeat(np.arange(TEXTS_IN_ALL), 3))
+        assert len(rows) == TEXTS_IN_ALL
+        assert all(len(own) == 1 for own in rows.values())
 
     def test_of_many_texts_some_are_read_from_all_over_the_data(self) -> None:
         rows = some_of_each(np.array([0] * 1000 + [1] * 3))
@@ -123,13 +156,12 @@ class TestTrainingTexts:
         for place, label in enumerate(trained.labels):
             own = texts[[truth == label for truth in TRUTH]][:, 0]
             centre = (own / np.linalg.norm(own, axis=1, keepdims=True)).sum(axis=0)
-            moved, name = (each.label_states(each.labels)[0][place, 0, 0] for each in (trained, by_name))
+            moved, name = (_label_vectors(each)[place] for each in (trained, by_name))
             assert _cosine(moved, centre) > _cosine(name, centre)
             assert _cosine(moved, name) > 0
 
     def test_a_share_of_nothing_is_the_name_alone(self, by_name: MaskMatcher) -> None:
-        read = by_name.phrase_states(LABELS)
-        assert np.allclose(by_name.label_states(by_name.labels)[0][:, 0], read, atol=1e-5)
+        assert np.allclose(_label_vectors(by_name), by_name.phrase_states(LABELS)[:, 0], atol=1e-5)
 
     def test_they_outlive_saving_and_their_texts_are_not_saved(self, trained: MaskMatcher, tmp_path: Path) -> None:
         folder = trained.save_pretrained(tmp_path / "m")
@@ -138,27 +170,49 @@ class TestTrainingTexts:
         written = (folder / "maskmatch.json").read_text(encoding="utf-8")
         assert not any(text in written for text in TEXTS)
 
-    def test_renaming_keeps_them_and_removing_drops_them(self, trained: MaskMatcher, by_name: MaskMatcher) -> None:
-        centre = trained._scorer.centres[LABELS[0]]
+    def test_renaming_keeps_them_and_removing_drops_them(self, trained: MaskMatcher) -> None:
+        before = trained._scorer.centres
         trained.rename_label(LABELS[0], "something else")
-        assert trained._scorer.centres["something else"] is centre
+        after = trained._scorer.centres
+        assert after.ids == ("something else", *before.ids[1:])
+        torch.testing.assert_close(after.vectors, before.vectors)
         trained.remove_labels(["something else"])
-        assert set(trained._scorer.centres) == set(LABELS[1:])
+        assert set(trained._scorer.centres.ids) == set(LABELS[1:])
         trained.add_labels(["something else"])
-        assert "something else" not in trained._scorer.centres
+        assert "something else" not in trained._scorer.centres.ids
         assert set(trained.predict(TEXTS)) <= set(trained.labels)
 
     def test_other_labels_under_old_ids_do_not_inherit_them(self, trained: MaskMatcher, tmp_path: Path) -> None:
         folder = trained.save_pretrained(tmp_path / "m")
         other = MaskMatcher.from_pretrained(folder, labels={LABELS[0]: "", LABELS[1]: ""})
-        assert set(other._scorer.centres) == set(LABELS[:2])
-        renamed = MaskMatcher.from_pretrained(folder, labels=[Label(LABELS[0], name="weather"), Label(LABELS[1])])
-        assert set(renamed._scorer.centres) == {LABELS[1]}
+        assert set(other._scorer.centres.ids) == set(LABELS[:2])
+        renamed = [Label(LABELS[0], name="weather"), Label(LABELS[1])]
+        assert MaskMatcher.from_pretrained(folder, labels=renamed)._scorer.centres.ids == (LABELS[1],)
+        assert trained.centres_of(LabelSet.of(renamed)).ids == (LABELS[1],)
 
-    def test_another_prompt_does_without_them(self, trained: MaskMatcher, tmp_path: Path) -> None:
+    def test_examples_given_later_count_beside_them(self, trained: MaskMatcher, tmp_path: Path) -> None:
         folder = trained.save_pretrained(tmp_path / "m")
-        assert MaskMatcher.from_pretrained(folder, threshold=None, search="exact")._scorer.centres
-        assert not MaskMatcher.from_pretrained(folder, prompt="{text} So {mask}.")._scorer.centres
+        labels = LabelSet.of([Label(LABELS[0], examples=(TEXTS[-1],)), *LABELS[1:]])
+        with_example = MaskMatcher.from_pretrained(folder, labels=labels)
+        own = with_example.text_states([TEXTS[-1]])[0, 0]
+        moved, before = (_label_vectors(each)[0] for each in (with_example, trained))
+        assert _cosine(moved, own) > _cosine(before, own)
+
+    def test_a_refused_training_leaves_them(self, trained: MaskMatcher) -> None:
+        before = trained.predict_proba(TEXTS)
+        with pytest.raises(MaskMatchError):
+            trained.fit(TEXTS, TRUTH, arguments={"no_such_argument": 1})
+        assert np.allclose(trained.predict_proba(TEXTS), before)
+
+    def test_another_prompt_does_without_them(
+        self, trained: MaskMatcher, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        folder = trained.save_pretrained(tmp_path / "m")
+        assert len(MaskMatcher.from_pretrained(folder, search="exact")._scorer.centres) == len(LABELS)
+        for changed in ({"prompt": "{text} So {mask}."}, {"multi_label": True}):
+            caplog.clear()
+            assert not len(MaskMatcher.from_pretrained(folder, **changed)._scorer.centres)
+            assert "no longer move labels" in caplog.text
 
     def test_weights_changed_by_hand_do_without_them(
         self, trained: MaskMatcher, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -166,7 +220,7 @@ class TestTrainingTexts:
         folder = trained.save_pretrained(tmp_path / "m")
         weights = load_file(folder / "model.safetensors")
         save_file({name: tensor * 1.01 for name, tensor in weights.items()}, folder / "model.safetensors")
-        assert not MaskMatcher.from_pretrained(folder)._scorer.centres
+        assert not len(MaskMatcher.from_pretrained(folder)._scorer.centres)
         assert "changed by hand" in caplog.text
 
     def test_dev_data_decides_whether_they_are_used(
@@ -182,19 +236,29 @@ class TestTrainingTexts:
         assert helped.training_.dev["score"] >= plain.training_.dev["score"]
         assert helped.training_.dev["score"] == pytest.approx(helped.evaluate(TEXTS, TRUTH).accuracy)
         # Centres that point away from the texts do harm on dev, and are dropped.
-        monkeypatch.setattr(Centre, "of", classmethod(lambda cls, vectors, share: cls(-vectors.mean(dim=0), 1.0)))
+        found = Centres.of
+        monkeypatch.setattr(
+            Centres, "of", lambda ids, vectors, owners, _: found(ids, -vectors, owners, [1.0] * len(ids))
+        )
         harmed = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, dev=dev, **A_LITTLE)
-        assert not harmed._scorer.centres
+        assert not len(harmed._scorer.centres)
+        assert harmed.training_ is not None
+        assert harmed.training_.config["example_share"] == 0
 
     def test_where_they_cannot_move_labels(self, tiny: Callable[[str], Path]) -> None:
         fine = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="fine-tuning")
         with pytest.raises(MaskMatchError, match="Leave example_share out"):
             fine.fit(TEXTS, TRUTH, **A_LITTLE, example_share=0.5)
-        assert not fine.fit(TEXTS, TRUTH, **A_LITTLE)._scorer.centres
+        assert not len(fine.fit(TEXTS, TRUTH, **A_LITTLE)._scorer.centres)
         several = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-        assert not several.fit(TEXTS, [[label] for label in TRUTH], **A_LITTLE)._scorer.centres
+        assert not len(several.fit(TEXTS, [[label] for label in TRUTH], **A_LITTLE)._scorer.centres)
         masks = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt="{text} {mask} or {mask}")
-        assert not masks.fit(TEXTS, TRUTH, **A_LITTLE)._scorer.centres
+        assert not len(masks.fit(TEXTS, TRUTH, **A_LITTLE)._scorer.centres)
+
+
+def _label_vectors(matcher: MaskMatcher) -> np.ndarray:
+    assert matcher.labels is not None
+    return np.asarray(matcher._scorer.label_vectors(matcher.labels)[0][:, 0, 0].numpy())
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:

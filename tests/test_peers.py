@@ -19,7 +19,7 @@ WORDS = ["card", "lost", "refund", "please"]
 
 @pytest.fixture
 def model(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr("maskmatch.config.USUAL_STEPS_WITH_NAMES", 4)
+    monkeypatch.setattr("maskmatch.config.FEW_STEPS", 4)
     monkeypatch.setattr(bare_loop, "STEPS", 4)
     return str(tiny("bert"))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BATCH = 32
 MOST_TOKENS = 256
-STEPS = 100
+STEPS = {"head": 100, "names": 40}
 RATE = 2e-4
 TEMPERATURE = 0.05
 PREDICT_BATCH = 64
@@ -96,14 +96,14 @@ class Training:
         seed: int = 0,
     ) -> None:
         torch.manual_seed(seed)
-        self._texts, self._seed = list(texts), seed
+        self._texts, self._seed, self._way = list(texts), seed, way
         self._targets = torch.tensor([list(names).index(label) for label in labels])
         self._encoder = Encoder(model, names, way)
 
     def run(self) -> Mapping[str, Any]:
         order = random.Random(self._seed)
         rows = list(range(len(self._texts)))
-        epochs = max(3, math.ceil(STEPS / math.ceil(len(rows) / BATCH)))
+        epochs = max(3, math.ceil(STEPS[self._way] / math.ceil(len(rows) / BATCH)))
         steps = epochs * math.ceil(len(rows) / BATCH)
         optimizer = torch.optim.AdamW(self._encoder.parameters, lr=RATE, fused=True)
         schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)  # type: ignore[no-untyped-call]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
 from maskmatch.exports import is_export
 from maskmatch.inputs import take_examples
-from maskmatch.label_examples import moves_to_training_texts
+from maskmatch.label_examples import NO_CENTRES
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.loading import SavedParts, load_new, load_saved, parts_to_save
 from maskmatch.predictor import Predictor
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from maskmatch.data import Examples
     from maskmatch.encoder import Encoder
     from maskmatch.evaluation import EvaluationReport, Metric
+    from maskmatch.label_examples import Centres
     from maskmatch.methods import Method
     from maskmatch.mlm_head import Head
     from maskmatch.model import MatchingModel
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from maskmatch.saving import SavedModel
     from maskmatch.similarity_config import SimilarityConfig
     from maskmatch.tasks import Task
+    from maskmatch.training_data import TrainingData
 
 
 class MaskMatcher(Predictor):
@@ -191,11 +194,12 @@ class MaskMatcher(Predictor):
         if dev is None and config.patience is not None:
             raise MaskMatchError("patience stops by dev data; give dev as well.")
         examples = take_examples(texts, labels, self.config.fields)
-        before = self.labels, self._scorer
+        before, centres = (self.labels, self._scorer), self._scorer.centres
         try:
             self._fit(examples, dev, config, callbacks)
         except MaskMatchError:  # nothing was trained, so nothing is taken from rows that were refused
             self.labels, self._scorer = before
+            self._scorer.take_centres(centres)
             if self.training_ is None:
                 self._scorer.forget_model()
             raise
@@ -205,16 +209,16 @@ class MaskMatcher(Predictor):
         from transformers import set_seed
 
         from maskmatch.training import train
-        from maskmatch.training_data import find_centres, settle_offset, training_data
+        from maskmatch.training_data import settle_offset, training_data
 
         rows = self._take_labels(examples)
-        labels, moves = self._known_labels(), moves_to_training_texts(self.config)
-        if config.example_share and not moves:
+        labels = self._known_labels()
+        if config.example_share and not self.config.moves_labels:
             raise MaskMatchError(
                 "Training texts cannot have a share in label vectors here: it takes a method that reads label prompts "
                 "by themselves, with as many masks as the input prompt, and one label a text. Leave example_share out."
             )
-        config = config.resolved(len(examples.texts), self.config.method)
+        config = config.resolved(len(examples.texts), self.config.moves_labels)
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if self.training_ is None:
             self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
@@ -225,31 +229,37 @@ class MaskMatcher(Predictor):
         evaluate = None if dev is None else DevData(dev, self._scorer, labels)
         if evaluate is not None:
             self._tell_cut(evaluate.prompts)
-        self._scorer.take_centres({})  # those of other weights
+        self._scorer.take_centres(NO_CENTRES)  # those of other weights
         try:
             summary = train(self._scorer.model(labels), data, config, evaluate, callbacks)
             self.training_ = replace(summary, notes=self._scorer.notes)
         finally:
             self._scorer.forget_labels()
         self._figures = None
-        if config.example_share and moves:
-            find_centres(self._scorer, data, labels, config.example_share)
-            self._keep_centres_if_better(evaluate)
+        if config.example_share:
+            self._move_labels(data, config.example_share, evaluate)
         if self.config.multi_label and self.training_.dev is None:
             settle_offset(self._scorer, data, labels)
         elif self.config.multi_label:
             self._reconfigure(replace(self.config, threshold=(self.training_.dev or {})["threshold"]))
 
-    def _keep_centres_if_better(self, evaluate: DevData | None) -> None:
-        """Where there is dev data, training texts move label vectors only if that does no harm on it."""
-        assert self.training_ is not None
-        if evaluate is None or self.training_.dev is None:
-            return
-        moved = evaluate()
-        if moved["score"] >= self.training_.dev["score"]:
-            self.training_ = replace(self.training_, dev=moved)
-        else:
-            self._scorer.take_centres({})
+    def _move_labels(self, data: TrainingData, share: float, evaluate: DevData | None) -> None:
+        """Let training texts move the vectors of their labels, unless that does harm on dev data."""
+        from maskmatch.training_data import find_centres
+
+        summary = self.training_
+        assert summary is not None
+        started = time.perf_counter()
+        self._scorer.take_centres(find_centres(self._scorer, data, self._known_labels(), share))
+        if evaluate is not None and summary.dev is not None:
+            moved = evaluate()
+            if moved["score"] >= summary.dev["score"]:
+                summary = replace(summary, dev=moved)
+            else:
+                summary = replace(summary, config={**summary.config, "example_share": 0.0})
+                self._scorer.take_centres(NO_CENTRES)
+        seconds = round(summary.seconds + time.perf_counter() - started, 2)
+        self.training_ = replace(summary, seconds=seconds)
 
     def _take_labels(self, examples: Examples) -> list[Any]:
         """The labels of training rows, checked; they are the classifier's label set if it has none."""
@@ -320,11 +330,9 @@ class MaskMatcher(Predictor):
         read: NDArray[np.float32] = self._scorer.read_labels(labels, list(phrases)).float().cpu().numpy()
         return read
 
-    def label_states(self, labels: LabelSet) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """What texts are compared with for labels, own or others: (K, phrases, masks, dim), and which phrases are."""
-        self._check_reads_labels("it reads no names")
-        vectors, present = self._scorer.label_vectors(labels)
-        return vectors.float().cpu().numpy(), present.cpu().numpy()
+    def centres_of(self, labels: LabelSet) -> Centres:
+        """Where the training texts of labels lie, of those that are the classifier's own."""
+        return self._scorer.centres.renamed({id_: id_ for id_ in self._same_labels(labels)})
 
     def _tokenize(self, texts: list[Any]) -> TokenizedPrompts:
         labels = self._known_labels() if self.config.labels_in_context else None
@@ -346,7 +354,7 @@ class MaskMatcher(Predictor):
         """
         before = self._known_labels()
         self._set_labels(before.renamed(old, new))
-        self._scorer.rename_centres(dict(zip(before, self._known_labels(), strict=True)))
+        self._rename_centres(dict(zip(before, self._known_labels(), strict=True)))
         return self
 
     def remove_labels(self, labels: Sequence[Hashable]) -> MaskMatcher:
@@ -354,16 +362,25 @@ class MaskMatcher(Predictor):
         old = self._known_labels()
         new = old.removed(labels)
         self._scorer.select_labels([old.position(id_) for id_ in new])
-        self._scorer.rename_centres({id_: id_ for id_ in new})
+        self._rename_centres({id_: id_ for id_ in new})
         self._set_labels(new)
         return self
 
     def _replace_labels(self, labels: LabelSet) -> None:
-        """Take other labels; what training told of a label stays if it still has its name."""
-        before = self._known_labels()
-        same = [id_ for id_ in labels if id_ in before and labels.label(id_).name == before.label(id_).name]
-        self._scorer.rename_centres({id_: id_ for id_ in same})
+        """Take other labels; the training texts of a label count on if it is the same by id and name."""
+        self._rename_centres({id_: id_ for id_ in self._same_labels(labels)})
         self._set_labels(labels)
+
+    def _same_labels(self, labels: LabelSet) -> list[Hashable]:
+        """The ids of labels that are the classifier's own, by id and name."""
+        own = self.labels
+        if own is None:
+            return []
+        return [id_ for id_ in labels if id_ in own and labels.label(id_).name == own.label(id_).name]
+
+    def _rename_centres(self, ids: Mapping[Hashable, Hashable]) -> None:
+        """Keep where training texts lie of labels that are still there, by the ids that they have now."""
+        self._scorer.take_centres(self._scorer.centres.renamed(ids))
 
     def _check_reads_labels(self, otherwise: str) -> None:
         method = self.config.method

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-USUAL_STEPS, USUAL_STEPS_WITH_NAMES = 100, 40
-"""How many steps suffice where labels are learned from nothing, and where their names are read."""
+USUAL_STEPS, FEW_STEPS = 100, 40
+"""How many steps suffice, and how many where training texts have a share in the vectors of their labels."""
 
 LEAST_EPOCHS = 3
 MOST_EPOCHS = 50
@@ -129,6 +129,16 @@ class MatcherConfig:
     def label_masks(self) -> int:
         """How many vectors a label text has."""
         return self.label_prompt.masks if self.method.label_masked else 1
+
+    @property
+    def moves_labels(self) -> bool:
+        """Whether label vectors can move towards those of training texts.
+
+        Both have to be read, and of one shape. Where a text may have several labels, the similarity from which on a
+        label applies was learned with names as they are.
+        """
+        read = self.method.label_source == "prompt" and not self.labels_in_context
+        return read and not self.multi_label and self.input_masks == self.label_masks
 
     def _check_prompts(self) -> None:
         """Refuse pools whose prompts do not go together, and a choice of debiasing that has no prompt to go by."""
@@ -282,8 +292,8 @@ class TrainingConfig:
     """How to train.
 
     Args:
-        epochs: Passes over the training data. None: enough for 40 steps where the encoder reads the labels, and for
-            100 where they are learned from nothing, but at least 3 and at most 50.
+        epochs: Passes over the training data. None: enough for 40 steps where training texts have a share in the
+            vectors of their labels, and else for 100, but at least 3 and at most 50.
         learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero.
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.
@@ -361,16 +371,20 @@ class TrainingConfig:
             )
         return replace(self, **options)
 
-    def resolved(self, texts: int, method: Method) -> TrainingConfig:
-        """The same settings with what was left to the method and the number of training texts spelled out."""
-        reads_names = method.label_source == "prompt"
+    def resolved(self, texts: int, moves_labels: bool) -> TrainingConfig:
+        """The same settings with what was left open spelled out.
+
+        Args:
+            texts: The number of training texts.
+            moves_labels: Whether label vectors can move towards those of training texts.
+        """
         epochs, share = self.epochs, self.example_share
-        if epochs is None:
-            steps = USUAL_STEPS_WITH_NAMES if reads_names else USUAL_STEPS
-            steps_an_epoch = math.ceil(max(1, texts) / self.batch_size)
-            epochs = max(LEAST_EPOCHS, min(MOST_EPOCHS, math.ceil(steps / steps_an_epoch)))
-        if share is None and reads_names:
+        if share is None and moves_labels:
             share = EXAMPLE_SHARE
+        if epochs is None:
+            steps_an_epoch = math.ceil(max(1, texts) / self.batch_size)
+            steps = FEW_STEPS if share else USUAL_STEPS
+            epochs = max(LEAST_EPOCHS, min(MOST_EPOCHS, math.ceil(steps / steps_an_epoch)))
         return replace(self, epochs=epochs, example_share=share)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,8 @@ SHRINK, TRAINING_SHRINK = 4, 1
 COMMON_SHRINK = 8
 """With so many labels that have texts, the other labels are moved half as far as these are moved in common."""
 
-TEXTS_A_LABEL = 32
-"""How many training texts of a label are read to find where they lie."""
+TEXTS_A_LABEL, TEXTS_IN_ALL = 32, 50_000
+"""How many training texts are read to find where those of a label lie: with very many labels fewer of each."""
 
 
 def share_of_examples(count: float) -> float:
@@ -70,97 +71,120 @@ def check_examples(config: MatcherConfig) -> None:
         )
 
 
-def moves_to_training_texts(config: MatcherConfig) -> bool:
-    """Whether label vectors can move towards those of training texts.
-
-    Both have to be read, and of one shape. Where a text may have several labels, the similarity from which on a label
-    applies was learned with names as they are.
-    """
-    masks = 1 if config.method.reads_pairs else max(1, config.prompt.masks)
-    read = config.method.label_source == "prompt" and not config.labels_in_context
-    return read and not config.multi_label and masks == max(1, config.label_prompt.masks)
-
-
 def some_of_each(targets: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
-    """Rows of each label that has some, at most 32, from all over the data: (n,) positions of labels → their rows.
+    """Rows of each label that has some, from all over the data: (n,) positions of labels → their rows.
 
     >>> some_of_each(np.array([2, 0, 2]))
     {0: array([1]), 2: array([0, 2])}
     """
+    order = np.argsort(targets, kind="stable")
+    labels, starts = np.unique(targets[order], return_index=True)
+    most = max(1, min(TEXTS_A_LABEL, TEXTS_IN_ALL // max(1, len(labels))))
     found = {}
-    for place in np.unique(targets):
-        own = np.flatnonzero(targets == place)
-        chosen = np.linspace(0, len(own) - 1, min(len(own), TEXTS_A_LABEL)).round().astype(np.int64)
-        found[int(place)] = own[chosen]
+    for label, own in zip(labels, np.split(order, starts[1:]), strict=True):
+        found[int(label)] = own[np.linspace(0, len(own) - 1, min(len(own), most)).round().astype(np.int64)]
     return found
 
 
 @dataclass(frozen=True)
-class Centre:
-    """Where the texts of a label lie.
+class Centres:
+    """Where the texts of labels lie.
 
     Attributes:
-        vector: Their mean direction, of length 1 over all masks: (masks, dim).
-        share: The share that it has in the label's vector.
+        ids: The ids of the labels that have texts.
+        vectors: The mean direction of each label's texts, of length 1 over all masks: (k, masks, dim).
+        shares: The share that it has in the label's vector: (k,).
     """
 
-    vector: torch.Tensor
-    share: float
+    ids: tuple[Hashable, ...]
+    vectors: torch.Tensor
+    shares: torch.Tensor
+
+    def __post_init__(self) -> None:
+        if self.vectors.dim() != 3 or not len(self.ids) == len(self.vectors) == len(self.shares):
+            raise ValueError(f"{len(self.ids)} labels do not go with vectors {tuple(self.vectors.shape)}.")
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
     @classmethod
-    def of(cls, vectors: torch.Tensor, share: float) -> Centre:
-        """The centre of texts by their vectors, (n, masks, dim)."""
-        total = (vectors / _lengths(vectors)).sum(dim=0, keepdim=True)
-        return cls((total / _lengths(total))[0], share)
+    def of(
+        cls, ids: Sequence[Hashable], vectors: torch.Tensor, owners: torch.Tensor, shares: Sequence[float]
+    ) -> Centres:
+        """The centres of labels by the vectors of their texts, (n, masks, dim), and the places of their ids, (n,)."""
+        sums = vectors.new_zeros(len(ids), *vectors.shape[1:])
+        sums = sums.index_add(0, owners.to(vectors.device), vectors / _lengths(vectors))
+        return cls(tuple(ids), sums / _lengths(sums), torch.tensor(shares, dtype=torch.float64))
+
+    def renamed(self, ids: Mapping[Hashable, Hashable]) -> Centres:
+        """The centres of labels that are still there, under the ids that they have now."""
+        places = [place for place, id_ in enumerate(self.ids) if id_ in ids]
+        kept = tuple(ids[self.ids[place]] for place in places)
+        return Centres(kept, self.vectors[places], self.shares[places])
+
+    def joined(self, other: Centres) -> Centres:
+        """Those of both; where both know a label, its texts are taken together, with the larger share."""
+        if not len(other) or not len(self):
+            return other if not len(self) else self
+        ids = tuple(dict.fromkeys((*self.ids, *other.ids)))
+        place = {id_: number for number, id_ in enumerate(ids)}
+        owners = torch.tensor([place[id_] for id_ in (*self.ids, *other.ids)], device=self.vectors.device)
+        vectors = torch.cat([self.vectors, other.vectors.to(self.vectors)])
+        shares = torch.cat([self.shares.to(owners.device), other.shares.to(owners.device)])
+        sums = vectors.new_zeros(len(ids), *vectors.shape[1:])
+        sums = sums.index_add(0, owners, vectors * shares.to(vectors)[:, None, None])
+        largest = shares.new_zeros(len(ids)).index_reduce(0, owners, shares, "amax")
+        return Centres(ids, sums / _lengths(sums), largest)
+
+    def move(self, names: torch.Tensor, owners: Sequence[Hashable]) -> torch.Tensor:
+        """The vectors of names and phrases, each moved towards the centre of its label.
+
+        Names and texts are read with different prompts, so texts lie nearer to one another than to any name. Were a
+        text compared by itself, like a further phrase, labels with texts would win over labels without; and the mean of
+        scores would let a label lose by having texts that differ from each other. For the same reason labels without
+        texts go along with what the moves of the others have in common, the more surely the more labels have moved.
+
+        Args:
+            names: (F, masks, dim), the vectors of names and phrases.
+            owners: (F,), the ids of their labels.
+        """
+        place = {id_: number for number, id_ in enumerate(self.ids)}
+        own = [place.get(owner, -1) for owner in owners]
+        moving = [row for row, number in enumerate(own) if number >= 0]
+        if not moving:
+            return names
+        has = torch.tensor(moving, device=names.device)
+        known = torch.tensor([own[row] for row in moving], device=self.vectors.device)  # (f,)
+        targets, shares = self.vectors[known].to(names), self.shares.to(known.device)[known].to(names)
+        lengths = _lengths(names)
+        moved = names / lengths
+        moves = shares[:, None, None] * (targets - moved[has])  # (f, masks, dim)
+        phrases = Counter(own[row] for row in moving)
+        weights = torch.tensor([1 / phrases[own[row]] for row in moving]).to(names)[:, None, None]
+        common = (weights * moves).sum(dim=0) / (len(phrases) + COMMON_SHRINK)
+        fixed = moved[has] + moves
+        moved = moved.add_(common).index_copy_(0, has, fixed)
+        return moved.mul_(lengths)
 
 
-def centres_of_examples(vectors: torch.Tensor, labels: LabelSet) -> tuple[torch.Tensor, dict[Hashable, Centre]]:
+NO_CENTRES = Centres((), torch.empty(0, 1, 0), torch.empty(0))
+
+
+def split_examples(vectors: torch.Tensor, labels: LabelSet) -> tuple[torch.Tensor, Centres]:
     """The vectors of names and phrases alone, and the centres of labels that have examples.
 
     Args:
         vectors: (F, masks, dim), all that is read for the labels: for each label its texts, then its examples.
         labels: The labels.
     """
-    names, centres, start = [], {}, 0
-    for label in labels.labels:
-        middle = start + len(label.texts)
-        end = middle + len(label.examples)
-        names.append(vectors[start:middle])
-        if label.examples:
-            centres[label.id] = Centre.of(vectors[middle:end], share_of_examples(len(label.examples)))
-        start = end
-    return torch.cat(names), centres
-
-
-def moved_to_centres(
-    names: torch.Tensor, owners: Sequence[Hashable], centres: Mapping[Hashable, Centre]
-) -> torch.Tensor:
-    """The vectors of names and phrases, each moved towards the centre of its label.
-
-    Names and texts are read with different prompts, so texts lie nearer to one another than to any name. Were a text
-    compared by itself, like a further phrase, labels with texts would win over labels without; and the mean of scores
-    would let a label lose by having texts that differ from each other. For the same reason labels without a centre go
-    along with what the others' moves have in common, the more surely the more labels have moved.
-
-    Args:
-        names: (F, masks, dim), the vectors of names and phrases.
-        owners: (F,), the ids of their labels.
-        centres: The centres of labels by their ids; a label may have none.
-    """
-    places = [place for place, owner in enumerate(owners) if owner in centres]  # (f,)
-    if not places:
-        return names
-    own, has = [centres[owners[place]] for place in places], torch.tensor(places, device=names.device)
-    targets = torch.stack([centre.vector for centre in own]).to(names)  # (f, masks, dim)
-    shares = torch.tensor([centre.share for centre in own]).to(names)[:, None, None]
-    lengths = _lengths(names)
-    directions = names / lengths
-    moves = shares * (targets - directions[has])  # (f, masks, dim)
-    count = len({owners[place] for place in places})
-    common = moves.mean(dim=0, keepdim=True) * count / (count + COMMON_SHRINK)
-    moved = directions + common
-    moved[has] = directions[has] + moves
-    return moved * lengths
+    with_examples = [label for label in labels.labels if label.examples]
+    number = {label.id: place for place, label in enumerate(with_examples)}
+    parts = [(label.id, isinstance(part, str)) for label in labels.labels for part in label.parts]
+    names = [row for row, (_, is_name) in enumerate(parts) if is_name]
+    examples = [row for row, (_, is_name) in enumerate(parts) if not is_name]
+    owners = torch.tensor([number[parts[row][0]] for row in examples])
+    shares = [share_of_examples(len(label.examples)) for label in with_examples]
+    return vectors[names], Centres.of(list(number), vectors[examples], owners, shares)
 
 
 def _lengths(vectors: torch.Tensor) -> torch.Tensor:

@@ -95,7 +95,7 @@ def _moved(labels: int) -> str:
         return ""
     return (
         f"{NEW_LINE}- the vectors of {labels} labels lie between their names and the mean vector of their training "
-        "texts; the texts themselves are not saved"
+        "texts, which is saved; the texts themselves are not (but the mean of one text is that text's vector)"
     )
 
 

@@ -18,27 +18,26 @@ import logging
 import math
 import os
 import platform
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from maskmatch.config import MatcherConfig, TrainingSummary
 from maskmatch.encoder import Encoder
 from maskmatch.errors import MaskMatchError
-from maskmatch.label_examples import Centre
+from maskmatch.label_examples import NO_CENTRES, Centres
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.mlm_head import HeadConfig
 from maskmatch.model_card import model_card
 from maskmatch.whole_folder import recover, whole_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
-
-    import torch
+    from collections.abc import Callable, Mapping
 
 FORMAT = 2
 """Counted up when a folder written by this version could not be read rightly by an older one."""
@@ -63,8 +62,8 @@ class SavedModel:
     """What the method has learned besides encoder and label vectors."""
     head_config: HeadConfig | None = None
     """The form of the head over the mask, if the method has one."""
-    centres: Mapping[Hashable, Centre] = field(default_factory=dict)
-    """Where the training texts of labels lie, by the ids of the labels."""
+    centres: Centres = NO_CENTRES
+    """Where the training texts of labels lie."""
     training: TrainingSummary | None = None
     evaluation: Mapping[str, Any] | None = None
     """The headline figures of the last evaluation, for the model card."""
@@ -128,7 +127,7 @@ def _write_files(model: SavedModel, labels: list[dict[str, Any]], folder: Path) 
         "config": model.config.to_json(),
         "head": None if model.head_config is None else asdict(model.head_config),
         "labels": labels,
-        "moved_labels": sum(id_ in model.centres for id_ in model.labels),
+        "moved_labels": len(model.centres),
         "training": None if model.training is None else asdict(model.training),
         "evaluation": None if model.evaluation is None else dict(model.evaluation),
     }
@@ -197,15 +196,13 @@ def _read_config(folder: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def _read_vectors(
-    folder: Path, labels: LabelSet, config: MatcherConfig
-) -> tuple[torch.Tensor | None, str, dict[Hashable, Centre]]:
+def _read_vectors(folder: Path, labels: LabelSet, config: MatcherConfig) -> tuple[torch.Tensor | None, str, Centres]:
     """The label vectors with their key, and the centres of labels.
 
     There are no vectors if they were computed with other weights or for other labels, or are not kept.
     """
     if config.labels_in_context:
-        return None, "", {}
+        return None, "", NO_CENTRES
     path = folder / LABELS_FILE
     tensors = _read_tensors(path)
     with safe_open(path, framework="pt") as file:
@@ -216,7 +213,7 @@ def _read_vectors(
         raise MaskMatchError(f"{path} is damaged: it does not hold the vectors of the labels.")
     same_weights = learned or metadata.get("weights") == _fingerprint(folder)
     belongs = learned or (same_weights and metadata.get("texts") == _digest_of_texts(labels, config))
-    centres: dict[Hashable, Centre] = {}
+    centres = NO_CENTRES
     if "centres" in tensors and same_weights and metadata.get("ids") == _digest_of_ids(labels):
         centres = _centres_of(tensors, labels, path)
     elif "centres" in tensors:
@@ -226,27 +223,18 @@ def _read_vectors(
 
 def _centre_tensors(model: SavedModel) -> dict[str, torch.Tensor]:
     """The centres of labels, (k, masks, dim), with the labels' positions and the centres' shares, (k,)."""
-    import torch
-
-    places = [place for place, id_ in enumerate(model.labels) if id_ in model.centres]
-    if not places:
+    centres = model.centres
+    if not len(centres):
         return {}
-    own = [model.centres[model.labels.labels[place].id] for place in places]
-    return {
-        "centres": torch.stack([centre.vector for centre in own]),
-        "centre_labels": torch.tensor(places),
-        "centre_shares": torch.tensor([centre.share for centre in own], dtype=torch.float64),
-    }
+    places = torch.tensor([model.labels.position(id_) for id_ in centres.ids])
+    return {"centres": centres.vectors, "centre_labels": places, "centre_shares": centres.shares}
 
 
-def _centres_of(tensors: Mapping[str, torch.Tensor], labels: LabelSet, path: Path) -> dict[Hashable, Centre]:
+def _centres_of(tensors: Mapping[str, torch.Tensor], labels: LabelSet, path: Path) -> Centres:
     """The centres from what :func:`_centre_tensors` wrote."""
     try:
-        places, shares = (tensors[name].tolist() for name in ("centre_labels", "centre_shares"))
-        return {
-            labels.labels[place].id: Centre(vector, share)
-            for place, share, vector in zip(places, shares, tensors["centres"], strict=True)
-        }
+        ids = tuple(labels.labels[place].id for place in tensors["centre_labels"].tolist())
+        return Centres(ids, tensors["centres"], tensors["centre_shares"])
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise MaskMatchError(f"{path} is damaged: it does not hold where the texts of labels lie.") from error
 
@@ -278,7 +266,7 @@ def _digest_of_texts(labels: LabelSet, config: MatcherConfig) -> str:
 
 def _digest_of_ids(labels: LabelSet) -> str:
     """A digest of what the labels are known by."""
-    return hashlib.sha256(json.dumps([repr(id_) for id_ in labels]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([label_to_json(label)["id"] for label in labels.labels]).encode()).hexdigest()
 
 
 def _files(folder: Path) -> list[str]:

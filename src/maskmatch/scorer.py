@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,7 @@ import torch
 from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
 from maskmatch.errors import MaskMatchError
 from maskmatch.kept_labels import KeptLabels
-from maskmatch.label_examples import (
-    Centre,
-    centres_of_examples,
-    check_examples,
-    moved_to_centres,
-)
+from maskmatch.label_examples import NO_CENTRES, Centres, check_examples, split_examples
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
 from maskmatch.mlm_head import Head, HeadConfig
 from maskmatch.model import MatchingModel
@@ -25,7 +21,7 @@ from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
 from maskmatch.torch_runtime import TorchRuntime, evaluating
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from maskmatch.config import MatcherConfig
     from maskmatch.labels import LabelSet, LabelText
@@ -49,7 +45,7 @@ class Scorer:
         self._tokenizer = PromptTokenizer(encoder.tokenizer, config.max_length)
         self._store = LabelVectorStore()
         self._model: MatchingModel | None = None
-        self._centres: dict[Hashable, Centre] = {}
+        self._centres = NO_CENTRES
         self._prediction: tuple[LabelSet, int, Prediction] | None = None  # with the labels and weights it is of
 
     def model(self, labels: LabelSet) -> MatchingModel:
@@ -113,8 +109,10 @@ class Scorer:
             state = {name: value for name, value in old.state_dict().items() if name.startswith(kept)}
             scorer._model.load_state_dict(state, strict=False)
         scorer._store = self._store  # its key tells whether the vectors still hold
-        if _reads_alike(config, self.config):
-            scorer._centres = dict(self._centres)
+        if _reads_alike(config, self.config) and config.moves_labels:
+            scorer._centres = self._centres
+        elif len(self._centres):
+            logger.warning("Texts or labels are read otherwise than in training: training texts no longer move labels.")
         return scorer
 
     @property
@@ -169,18 +167,14 @@ class Scorer:
     # -- where training texts lie ----------------------------------------------------------------------------
 
     @property
-    def centres(self) -> Mapping[Hashable, Centre]:
-        """Where the training texts of labels lie, by the ids of the labels: label vectors are moved there."""
+    def centres(self) -> Centres:
+        """Where the training texts of labels lie: label vectors are moved there."""
         return self._centres
 
-    def take_centres(self, centres: Mapping[Hashable, Centre]) -> None:
-        """Take in where texts of labels lie, by the ids of the labels."""
-        self._centres = dict(centres)
+    def take_centres(self, centres: Centres) -> None:
+        """Take in where texts of labels lie."""
+        self._centres = replace(centres, vectors=centres.vectors.to(self.encoder.model.device))
         self._prediction = None
-
-    def rename_centres(self, ids: Mapping[Hashable, Hashable]) -> None:
-        """Keep the centres of labels that are still there, by the ids that they have now."""
-        self.take_centres({ids[id_]: centre for id_, centre in self._centres.items() if id_ in ids})
 
     # -- prediction ------------------------------------------------------------------------------------------
 
@@ -214,12 +208,12 @@ class Scorer:
             vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
             return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
         layout, flat = self.layout(labels), self.label_text_vectors(labels)
-        centres: Mapping[Hashable, Centre] = self._centres
+        centres = self._centres
         if len(flat) > len(layout.texts):
-            flat, of_examples = centres_of_examples(flat, labels)
-            centres = {**of_examples, **centres}
-        if centres:
-            flat = moved_to_centres(flat, [label.id for label in labels.labels for _ in label.texts], centres)
+            flat, of_examples = split_examples(flat, labels)
+            centres = centres.joined(of_examples)
+        if len(centres):
+            flat = centres.move(flat, [label.id for label in labels.labels for _ in label.texts])
         return layout.arrange(flat), layout.present.to(flat.device)
 
     def label_texts(self, labels: LabelSet) -> Sequence[LabelText]:

@@ -75,7 +75,6 @@ def train(
         evaluate: Figures on dev data for the weights as they are, with "score" as the one to go by.
         callbacks: Further callbacks of transformers.
     """
-    config = config.resolved(len(data), model.method)
     checkpoint = _checkpoint(model, data, config)
     if data.memory is not None:
         callbacks = [*callbacks, LabelMemorySaver(data.memory)]
@@ -102,7 +101,7 @@ def train(
             "batch_size": config.batch_size,
             "hold": config.hold,
             "label_encoding": _label_encoding(data),
-            "example_share": config.example_share,
+            **({} if config.example_share is None else {"example_share": config.example_share}),
             "seed": config.seed,
         },
     )

@@ -14,7 +14,7 @@ from maskmatch.checkpoints import digest
 from maskmatch.encoder import length_batches
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
-from maskmatch.label_examples import Centre, share_of_training_texts, some_of_each
+from maskmatch.label_examples import Centres, share_of_training_texts, some_of_each
 from maskmatch.label_memory import LabelMemory, samples_labels
 from maskmatch.targets import target_array
 from maskmatch.torch_runtime import evaluating
@@ -189,28 +189,22 @@ def settle_offset(scorer: Scorer, data: TrainingData, labels: LabelSet) -> None:
         scorer.model(labels).similarity.move_offset(_best_cut(targets, scores))
 
 
-def find_centres(scorer: Scorer, data: TrainingData, labels: LabelSet, most: float) -> None:
+def find_centres(scorer: Scorer, data: TrainingData, labels: LabelSet, most: float) -> Centres:
     """Find where the training texts of each label lie, with the weights as they are now.
 
     Args:
-        scorer: What reads texts, and takes what is found.
-        data: The training data.
+        scorer: What reads texts.
+        data: The training data, one label a text.
         labels: All labels.
         most: The share that a label's texts have in its vector if there are very many of them.
     """
-    ids, some = list(labels), some_of_each(data.targets)
-    model = scorer.model(labels)
+    ids, some, model = list(labels), some_of_each(data.targets), scorer.model(labels)
     with evaluating(model):
         read = scorer.read_prompts(data.texts.select(np.concatenate(list(some.values()))), model.input_vectors)
-    ends = np.cumsum([len(rows) for rows in some.values()])
-    parts = torch.tensor_split(read, torch.from_numpy(ends[:-1]))
+    owners = torch.from_numpy(np.repeat(np.arange(len(some)), [len(rows) for rows in some.values()]))
     counts = np.bincount(data.targets, minlength=len(ids))
-    scorer.take_centres(
-        {
-            ids[place]: Centre.of(part, share_of_training_texts(int(counts[place]), most))
-            for place, part in zip(some, parts, strict=True)
-        }
-    )
+    shares = [share_of_training_texts(int(counts[place]), most) for place in some]
+    return Centres.of([ids[place] for place in some], read, owners, shares)
 
 
 def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:

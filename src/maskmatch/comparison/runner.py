@@ -16,6 +16,7 @@ from maskmatch.comparison.cells import Answers, Cell, CellStore, Figures
 from maskmatch.comparison.label_changes import LabelContext
 from maskmatch.comparison.measuring import TrainingWatch, peak_megabytes, reset_peak_memory
 from maskmatch.comparison.provenance import versions
+from maskmatch.config import MatcherConfig
 from maskmatch.data import Examples
 from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
@@ -29,9 +30,13 @@ if TYPE_CHECKING:
     from maskmatch.comparison.regimes import Regime
     from maskmatch.comparison.splits import Rows, Splits
     from maskmatch.comparison.variants import Variant
+    from maskmatch.config import TrainingConfig
     from maskmatch.labels import LabelSet
 
 Split = Literal["test", "dev"]
+
+EXAMPLES_REVISION = 2
+"""Counted up when examples of labels count otherwise than before: cells with examples are then run again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +70,23 @@ class Plan:
         return change(LabelContext(data.labels, data.name, data.task, self.train, data.train, self.seed, self.model))
 
     @cached_property
+    def training(self) -> TrainingConfig:
+        """How to train, with everything spelled out."""
+        any_length = {"max_length": 512}  # it does not matter here
+        config = MatcherConfig.make(multi_label=self.data.multi_label, **{**any_length, **self.options})
+        return self.variant.config(len(self.train), self.seed, moves_labels=config.moves_labels)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the classifier is made with, besides its encoder and labels."""
+        own = {name: value for name, value in self.variant.matcher.items() if name != "model"}
+        return {"task": self.data.task, "method": self.variant.row, **own}
+
+    @cached_property
     def settings(self) -> dict[str, Any]:
         """All that decides on the result, as plain JSON."""
-        texts = len(self.train)
-        config = self.variant.config(texts, self.seed).resolved(texts, self.variant.row)
-        training = {name: value for name, value in as_json(config).items() if name not in ("checkpoints", "resume")}
+        config = as_json(self.training)
+        training = {name: value for name, value in config.items() if name not in ("checkpoints", "resume")}
         settings = {
             "maskmatch": versions().get("maskmatch"),
             "dataset": self.data.name,
@@ -84,6 +101,8 @@ class Plan:
             "dev": None if self.dev is None else {"rows": len(self.dev), "digest": self.dev.digest},
             "measured": {"rows": len(self.measured), "digest": self.measured.digest},
         }
+        if any(label.examples for label in self.labels.labels):
+            settings["examples"] = EXAMPLES_REVISION
         return dict(as_json(settings))
 
     @cached_property
@@ -245,20 +264,14 @@ def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:
     from transformers import set_seed
 
     set_seed(plan.seed)  # also without training: a head that does not fit the encoder is drawn at random
-    options = {name: value for name, value in plan.variant.matcher.items() if name != "model"}
     matcher = MaskMatcher.from_pretrained(
-        plan.model,
-        labels=plan.labels,
-        task=plan.data.task,
-        method=plan.variant.row,
-        multi_label=plan.data.multi_label,
-        **options,
+        plan.model, labels=plan.labels, multi_label=plan.data.multi_label, **plan.options
     )
     watch = TrainingWatch()
     if plan.regime.trains:
         dev = None if plan.dev is None else (list(plan.dev.texts), list(plan.dev.labels))
-        config = plan.variant.config(len(plan.train), plan.seed)
-        matcher.fit(list(plan.train.texts), list(plan.train.labels), dev=dev, training=config, callbacks=[watch])
+        rows = list(plan.train.texts), list(plan.train.labels)
+        matcher.fit(*rows, dev=dev, training=plan.training, callbacks=[watch])
     return matcher, watch
 
 

@@ -66,12 +66,17 @@ class Variant:
         assert isinstance(self.method, Method)
         return self.method
 
-    def config(self, texts: int, seed: int) -> TrainingConfig:
-        """How to train on so many texts, with the number of epochs spelled out."""
-        config = TrainingConfig().changed({**self.training, "seed": seed})
-        epochs = config.resolved(texts, self.row).epochs
-        assert epochs is not None
-        return replace(config, epochs=self.epoch_factor * epochs)
+    def config(self, texts: int, seed: int, *, moves_labels: bool = False) -> TrainingConfig:
+        """How to train, with everything spelled out.
+
+        Args:
+            texts: The number of training texts.
+            seed: The seed.
+            moves_labels: Whether label vectors can move towards those of training texts.
+        """
+        config = TrainingConfig().changed({**self.training, "seed": seed}).resolved(texts, moves_labels)
+        assert config.epochs is not None
+        return replace(config, epochs=self.epoch_factor * config.epochs)
 
     def tuned(self, learning_rate: float, epoch_factor: float) -> Variant:
         """The same with another learning rate and another number of epochs."""

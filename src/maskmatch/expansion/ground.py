@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.label_examples import NO_CENTRES, Centres, share_of_examples
 from maskmatch.prompts import PromptTokenizer
 
 if TYPE_CHECKING:
@@ -60,9 +61,20 @@ class Ground:
     @cached_property
     def matched(self) -> NDArray[np.float32]:
         """The same vectors where texts have moved them, examples or those of training: (K, dim)."""
-        states, present = self.matcher.label_states(self.labels)  # (K, phrases, masks, dim), (K, phrases)
-        read = unit(np.asarray(states.mean(axis=2)))  # (K, phrases, dim)
-        return unit(np.asarray(np.where(present[:, :, None], read, 0).sum(axis=1)))
+        import torch
+
+        known = self.matcher.centres_of(self.labels)
+        centres = replace(known, vectors=known.vectors.mean(dim=1, keepdim=True)) if len(known) else NO_CENTRES
+        with_examples = [label for label in self.labels.labels if label.examples]
+        if with_examples:
+            read = self.read_texts([text for label in with_examples for text in label.examples])
+            counts = [len(label.examples) for label in with_examples]
+            owners = torch.from_numpy(np.repeat(np.arange(len(counts)), counts))
+            ids, shares = [label.id for label in with_examples], [share_of_examples(count) for count in counts]
+            centres = centres.joined(Centres.of(ids, torch.from_numpy(read)[:, None], owners, shares))
+        if not len(centres):
+            return self.vectors
+        return unit(centres.move(torch.from_numpy(self.vectors)[:, None], list(self.labels))[:, 0].numpy())
 
     def read_phrases(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of phrases in the label prompt, of length 1: (n, dim)."""
