@@ -36,16 +36,20 @@ def main() -> None:
     arguments = parser(__doc__ or "")
     arguments.add_argument("--again", action="store_true", help="run finished cells once more")
     options = arguments.parse_args()
-    cells = finished_cells("few_shot", options.again)
     train, test = (load_split(options.data, DATASET, split) for split in ("train", "test"))
-    for seed, (way, (model, share)) in itertools.product(SEEDS, WAYS.items()):
-        few = shots(train, SHOTS, seed)
-        epochs = share * usual_epochs(len(few))
-        key = {"way": way, "seed": seed, "epochs": epochs}
+    usual = usual_epochs(len(shots(train, SHOTS, 0)))
+    keys = {
+        (seed, way): {"way": way, "seed": seed, "epochs": share * usual}
+        for seed, (way, (_, share)) in itertools.product(SEEDS, WAYS.items())
+    }
+    finished = finished_cells("few_shot", options.again)
+    cells = [cell for cell in finished if any(key.items() <= cell.items() for key in keys.values())]
+    for (seed, way), key in keys.items():
         if any(key.items() <= cell.items() for cell in cells):
             continue
+        few, (model, share) = shots(train, SHOTS, seed), WAYS[way]
         matcher = MaskMatcher.from_pretrained(model, labels=label_names(train), task="intent")
-        matcher.fit(few.texts, few.labels, seed=seed, epochs=epochs)
+        matcher.fit(few.texts, few.labels, seed=seed, epochs=share * usual)
         report = matcher.evaluate(test.texts, test.labels)
         assert matcher.training_ is not None
         cells.append(
