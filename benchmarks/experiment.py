@@ -4,7 +4,7 @@
 
 Learning rate and number of epochs are tuned first, with the same budget for every method, on dev rows. Then come the
 parts of the experiment, each a comparison of its own. Every finished cell is kept, so the command goes on where it was
-stopped; tables are written whenever all cells of a part have run with one more seed.
+stopped; tables are written whenever a part has run on one more dataset, with all its seeds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from maskmatch.methods import ANY_TEXT_METHODS
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from maskmatch.comparison import Comparison
 
@@ -96,12 +97,12 @@ def main() -> None:
     if options.only == ["tuning"]:
         return
     wanted = [part for part in PARTS if options.only is None or part.name in options.only]
-    rounds = [(seeds, part) for part in wanted for seeds in range(1, part.seeds + 1)]
-    # First tables of all parts with several seeds soon, then tables with more seeds; what is run once is the longest.
-    for seeds, part in sorted(rounds, key=lambda round_: (round_[1].seeds == 1, round_[0])):
+    rounds = [(count, part) for part in wanted for count in range(1, len(part.datasets) + 1)]
+    # First tables of all parts with many labels, then one more dataset each; what is run once is the longest.
+    for count, part in sorted(rounds, key=lambda round_: (round_[1].seeds == 1, round_[0])):
         model = part.model or options.larger
         if model is not None:
-            run(part, model, seeds, tuning, options)
+            run(part, model, part.datasets[:count], tuning, options)
             write(tuning)
 
 
@@ -124,13 +125,13 @@ def tuned(options: Namespace) -> Tuning:
     return tuning
 
 
-def run(part: Part, model: str | Path, seeds: int, tuning: Tuning, options: Namespace) -> Comparison:
-    """Run what is missing of a part with so many seeds."""
+def run(part: Part, model: str | Path, datasets: Sequence[str], tuning: Tuning, options: Namespace) -> Comparison:
+    """Run what is missing of a part on some of its datasets, with all its seeds."""
     found = compare(
-        [_load(options, name) for name in part.datasets],
+        [_load(options, name) for name in datasets],
         list(ANY_TEXT_METHODS),
         [part.regime],
-        seeds=seeds,
+        seeds=part.seeds,
         model=model,
         folder=part.folder,
         settings=tuning,

@@ -29,10 +29,13 @@ def figures() -> str:
     for heading, names in REGIMES.items():
         rows = [row for name in names if name in parts for row in parts[name]["table"]]
         tests = [row for name in names if name in parts for row in parts[name]["significance"]]
-        if not rows:
-            blocks += [f"### {heading}", "Not run yet."]
-            continue
-        blocks += [f"### {heading}", score_table(rows), verdict(tests), test_table(tests)]
+        blocks.append(f"### {heading}")
+        if rows:
+            blocks += [score_table(rows), verdict(tests), test_table(tests)]
+        wanted = [dataset for part in PARTS if part.name in names for dataset in part.datasets]
+        missing = [dataset for dataset in wanted if all(row["dataset"] != dataset for row in rows)]
+        if missing:
+            blocks.append(f"Not run yet: {', '.join(missing)}.")
     blocks += ["### What it costs", cost_table(parts), origin(results)]
     return "\n\n".join(blocks)
 
