@@ -115,7 +115,7 @@ def test_the_experiment_tunes_runs_its_parts_and_goes_on(small_world: Path, monk
     experiment.main()
     figures = experiment_page.figures()
     assert all(method in figures for method in ANY_TEXT_METHODS)
-    assert "Not run yet." in figures, "the other regimes"
+    assert "Not run yet: " in figures, "the other parts"
     assert experiment_page.scores_picture().count("<title>") == len(ANY_TEXT_METHODS) * (len(names) + 1)
 
 
