@@ -36,7 +36,7 @@ def figures() -> str:
         missing = [dataset for dataset in wanted if all(row["dataset"] != dataset for row in rows)]
         if missing:
             blocks.append(f"Not run yet: {', '.join(missing)}.")
-    blocks += ["### What it costs", cost_table(parts), origin(results)]
+    blocks.append(origin(results))
     return "\n\n".join(blocks)
 
 
@@ -114,25 +114,6 @@ def test_table(tests: list[dict[str, Any]]) -> str:
         "Accuracy of mask-matching less that of the other, in points, with the 95 % interval over test rows, and p."
     )
     return f"{caption}\n\n{table(('dataset', *methods), lines)}"
-
-
-def cost_table(parts: dict[str, Any]) -> str:
-    """Seconds of training by method and part, as multiples of fine-tuning on the same rows."""
-    lines = []
-    methods: list[str] = []
-    for part in PARTS:
-        rows = parts.get(part.name, {}).get("table", [])
-        for dataset in dict.fromkeys(row["dataset"] for row in rows):
-            found = {row["method"]: row for row in rows if row["dataset"] == dataset}
-            methods = list(found)
-            base = found["fine-tuning"]["training_seconds"]["mean"]
-            ratios = [f"{row['training_seconds']['mean'] / base:.1f}" for row in found.values()]
-            lines.append((part.name, dataset, f"{base:.0f} s", *ratios))
-    return (
-        "Seconds of training with fine-tuning, and how many times that the methods take. The machine did other work at "
-        "the same time, so these tell the order of magnitude.\n\n"
-        + table(("part", "dataset", "fine-tuning", *methods), lines)
-    )
 
 
 def scores_picture() -> str:
