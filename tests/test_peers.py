@@ -20,7 +20,7 @@ WORDS = ["card", "lost", "refund", "please"]
 @pytest.fixture
 def model(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr("maskmatch.config.FEW_STEPS", 4)
-    monkeypatch.setattr(bare_loop, "STEPS", 4)
+    monkeypatch.setattr(bare_loop, "STEPS", {"head": 4, "names": 4})
     return str(tiny("bert"))
 
 
