@@ -40,8 +40,9 @@ class TestMoved:
         assert centres.ids == ("a",)
         moved = centres.move(names, ["a", "b", "b"])[:, 0]
         share = MOST_SHARE * 2 / (2 + SHRINK)
-        expected = torch.tensor([3 * (1 - share), 3 * share * 0.5**0.5, 3 * share * 0.5**0.5])
-        torch.testing.assert_close(moved[0], expected)
+        towards = torch.tensor([1 - share, share * 0.5**0.5, share * 0.5**0.5])
+        torch.testing.assert_close(moved[0], 3 * towards / towards.norm())
+        torch.testing.assert_close(moved.norm(dim=1), names[:, 0].norm(dim=1))
 
     def test_labels_without_texts_go_along_with_what_the_others_have_in_common(self) -> None:
         gap = torch.tensor([0.0, 0, 0, 1])  # texts lie in a direction in which no name does
@@ -50,9 +51,11 @@ class TestMoved:
         many = Centres.of(range(100), names[turns] + gap, torch.arange(100), [0.5] * 100)
         moved = many.move(names[[*turns.tolist(), 2]], [*range(100), "new"])[:, 0]
         assert moved[-1, 3] > 0.3
-        assert abs(float(moved[-1, 3]) - float(moved[0, 3])) < 0.03
+        assert abs(float(moved[-1, 3]) - float(moved[0, 3])) < 0.1
         alone = many.renamed({0: "a"}).move(names, ["a", "b", "new"])[:, 0]
-        torch.testing.assert_close(alone[2, 3], moved[0, 3] / (1 + COMMON_SHRINK))
+        move = 0.5 * (many.vectors[0, 0] - names[0, 0])
+        along = names[2, 0] + move / (1 + COMMON_SHRINK)
+        torch.testing.assert_close(alone[2], along / along.norm())
 
     def test_a_label_with_many_phrases_does_not_decide_what_is_common(self) -> None:
         names = torch.eye(4)[:, None]

@@ -21,6 +21,7 @@ from test_training import Witness, same_weights
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
+    from maskmatch.choices import LabelEncoding
     from maskmatch.training_data import TrainingData
 
 Tiny = Callable[..., Path]
@@ -118,8 +119,9 @@ class TestStep:
         assert matcher.labels is not None
         model = matcher._scorer.model(matcher.labels)
         gradients = []
-        for encoding in ("full", "sampled"):
-            data = training_data(matcher._scorer, TEXTS, truth, matcher.labels, hold=hold, label_encoding=encoding)  # type: ignore[arg-type]
+        encodings: tuple[LabelEncoding, ...] = ("full", "sampled")
+        for encoding in encodings:
+            data = training_data(matcher._scorer, TEXTS, truth, matcher.labels, hold=hold, label_encoding=encoding)
             output = model(**data.batch(range(5)))
             model.zero_grad()
             output["loss"].backward()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from maskmatch.choices import LabelEncoding
+
 POOL = ["{text} It is about {mask}.", "Topic: {mask}. {text}"]
 LABEL_POOL = ["{label} is {mask}.", "{mask}: {label}", "{label} means {mask}."]
 
@@ -173,8 +175,9 @@ def test_labels_may_be_sampled_while_texts_are_read_in_a_pool(tiny: Callable[[st
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt=POOL)
     assert matcher.labels is not None
     losses = []
-    for encoding in ("full", "sampled"):
-        data = training_data(matcher._scorer, TEXTS, TRUTH, matcher.labels, label_encoding=encoding)  # type: ignore[arg-type]
+    encodings: tuple[LabelEncoding, ...] = ("full", "sampled")
+    for encoding in encodings:
+        data = training_data(matcher._scorer, TEXTS, TRUTH, matcher.labels, label_encoding=encoding)
         losses.append(matcher.model()(**data.batch(range(4)))["loss"].item())
     assert losses[0] == pytest.approx(losses[1], abs=1e-4)
 

@@ -17,6 +17,8 @@ from maskmatch.training_data import training_data
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from maskmatch.choices import LabelEncoding
+
 READ_NAMES = 1000
 """How many names are read to mix the vectors of more labels from."""
 
@@ -60,14 +62,14 @@ class Step:
         words: Sequence[str],
         labels: int,
         model: str | None = None,
-        label_encoding: str = "auto",
+        label_encoding: LabelEncoding = "auto",
         mixed: bool = False,
     ) -> None:
         names = make_names(words, labels)
         matcher = _matcher(names, model, mixed)
         assert matcher.labels is not None
         rows = [names[row % labels] for row in range(len(texts))]
-        data = training_data(matcher._scorer, list(texts), rows, matcher.labels, label_encoding=label_encoding)  # type: ignore[arg-type]
+        data = training_data(matcher._scorer, list(texts), rows, matcher.labels, label_encoding=label_encoding)
         self._data, self._rows = data, range(len(texts))
         self._model = matcher._scorer.model(matcher.labels).train()
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=2e-4, fused=True)

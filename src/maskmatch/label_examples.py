@@ -164,7 +164,7 @@ class Centres:
         common = (weights * moves).sum(dim=0) / (len(phrases) + COMMON_SHRINK)
         fixed = moved[has] + moves
         moved = moved.add_(common).index_copy_(0, has, fixed)
-        return moved.mul_(lengths)
+        return moved.mul_(lengths / _lengths(moved))  # as long as before: a dot product should not favour the unmoved
 
 
 NO_CENTRES = Centres((), torch.empty(0, 1, 0), torch.empty(0))
