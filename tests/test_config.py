@@ -35,7 +35,8 @@ def test_task_and_method_bring_what_is_left_out(task: Any, method: Any) -> None:
 def test_a_task_may_bring_its_method() -> None:
     task = Task("pairs", "pairs", ("text", "text_b"), "{text} {text_b} {mask}", method="pair-matching")
     config = MatcherConfig.make(max_length=64, task=task)
-    assert (config.method.name, config.prompt.template) == ("pair-matching", task.pair_prompt)
+    assert config.method.name == "pair-matching"
+    assert tuple(prompt.template for prompt in config.prompts) == task.pair_prompts
     assert MatcherConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     assert MatcherConfig.make(max_length=64, task=task, method="mask-matching").prompt.template == task.prompt
     assert "method" not in MatcherConfig.make(max_length=64).to_json()["task"]

@@ -85,10 +85,12 @@ def test_a_preset_has_prompts_that_use_its_fields(name: str) -> None:
     assert sum(part.kind == "sep" for part in bare.parts) == len(task.fields) - 1
     if len(task.fields) == 1:
         with pytest.raises(MaskMatchError, match=f"The task '{name}' has a single field, so there is no pair to read"):
-            assert task.pair_prompt
+            assert task.pair_prompts
     else:
-        pair = Prompt(task.pair_prompt, task.fields)
-        assert (set(pair.fields), pair.masks) == (set(task.fields), 2)
+        pair, *sides = (Prompt(template, task.fields) for template in task.pair_prompts)
+        assert pair == prompt
+        assert [set(task.fields) - set(side.fields) for side in sides] == [{task.fields[1]}, {task.fields[0]}]
+        assert [side.masks for side in sides] == [1, 1]
 
 
 def test_every_preset_has_the_metric_of_its_field() -> None:

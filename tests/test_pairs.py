@@ -38,8 +38,11 @@ def test_difference_and_product_are_read_beside_the_two_sides() -> None:
     with torch.no_grad():
         readout.weight.normal_()
     first, second = states.unbind(dim=1)
-    parts = [layer_norm(part, (6,)) for part in (first, second, (first - second).abs(), first * second)]
-    learned = sum(part @ weight.T for part, weight in zip(parts, readout.weight.split(6, dim=1), strict=True))
+    u, v = layer_norm(first, (6,)), layer_norm(second, (6,))
+    distance = ((u - v) ** 2).sum(dim=1, keepdim=True)
+    parts = [u, v, (u - v).abs(), u * v, distance, torch.full((4, 1), 6.0)]
+    weights = readout.weight.split([6, 6, 6, 6, 1, 1], dim=1)
+    learned = sum(part @ weight.T for part, weight in zip(parts, weights, strict=True))
     expected = (first + second) / 2 + learned / 6**0.5
     torch.testing.assert_close(readout(states)[:, 0], expected)
 
@@ -73,11 +76,26 @@ def test_sides_that_are_read_apart_do_not_see_each_other(tiny: Tiny) -> None:
     np.testing.assert_allclose(vectors(pairs), (first + second) / 2, atol=1e-5)
 
 
-def test_before_training_it_is_matching_by_the_mean_of_both_masks(tiny: Tiny) -> None:
-    pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching")
-    assert pairs.config.prompt.template == '"{text}" is {mask}, "{text_b}" is {mask}.'
-    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", prompt=pairs.config.prompt.template)
+@pytest.mark.parametrize("prompt", [None, '"{text}" is {mask}, "{text_b}" is {mask}.'])
+def test_before_training_it_is_matching_by_the_mask_of_the_pair_or_by_the_mean_of_both(
+    tiny: Tiny, prompt: str | None
+) -> None:
+    pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=prompt)
+    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="mask-matching", prompt=prompt)
     np.testing.assert_allclose(pairs.predict_proba(PAIRS), plain.predict_proba(PAIRS), atol=1e-5)
+
+
+def test_how_far_the_sides_are_apart_is_read_whatever_their_size() -> None:
+    readout = PairReadout(16)
+    with torch.no_grad():
+        readout.weight[:, -2] = 1.0  # of the distance alone
+    side, other = torch.randn(2, 16, generator=torch.Generator().manual_seed(0))
+    states = torch.stack([torch.stack([side, side + share * other]) for share in (0.0, 0.3, 0.6)])
+    added = readout(states)[:, 0] - states.mean(dim=1)
+    assert added[0].abs().max() < 1e-5
+    assert (added[1] > 1e-3).all()
+    assert (added[2] > added[1]).all()
+    torch.testing.assert_close(readout(states * 7)[:, 0] - states.mean(dim=1) * 7, added, atol=1e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +110,7 @@ def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: An
     matcher.fit(PAIRS, TRUTH, **A_LITTLE, **share)
     model = matcher.model()
     assert model.pair is not None
-    weights = model.pair.weight.detach().split(16, dim=1)
+    weights = model.pair.weight.detach().split([16] * 4 + [1, 1], dim=1)
     assert all(float(weight.abs().max()) > 1e-4 for weight in weights[2:]), "difference and product are learned"
     assert not model.is_pretrained("pair.weight")
     found = matcher.predict_proba(PAIRS)

@@ -267,11 +267,11 @@ class MatcherConfig:
         )
 
 
-def _own_prompt(task: Task, method: Method) -> str:
-    """The input prompt of a task that suits a method."""
+def _own_prompt(task: Task, method: Method) -> str | Sequence[str]:
+    """The input prompt of a task that suits a method, or several."""
     if not method.input_masked:
         return task.bare_prompt
-    return task.pair_prompt if method.reads_pairs else task.prompt
+    return task.pair_prompts if method.reads_pairs else task.prompt
 
 
 def _templates(given: str | Sequence[str]) -> list[str]:

@@ -65,16 +65,16 @@ class Task:
         return " {sep} ".join(f"{{{field}}}" for field in self.fields)
 
     @property
-    def pair_prompt(self) -> str:
-        """A prompt with a mask for each of the first two fields, for methods that read pairs."""
+    def pair_prompts(self) -> tuple[str, str, str]:
+        """The task's own prompt, and one for each of the first two fields, for methods that read the sides of pairs."""
         if len(self.fields) < 2:
             raise MaskMatchError(
                 f"The task {self.name!r} has a single field, so there is no pair to read; choose another task or give "
                 "a prompt with two masks."
             )
         first, second, *others = (f"{{{field}}}" for field in self.fields)
-        about = "".join(f" {other}:" for other in others).lstrip()
-        return f'{about} "{first}" is {{mask}}, "{second}" is {{mask}}.'.lstrip()
+        about = f"Here {' and '.join(others)} means {{mask}}." if others else "means {mask}."
+        return self.prompt, f'"{first}" {about}', f'"{second}" {about}'
 
 
 TASKS = {

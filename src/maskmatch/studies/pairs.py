@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.comparison import LabelChange, Variant
+from maskmatch.comparison import Variant
 from maskmatch.errors import MaskMatchError
-from maskmatch.labels import Label, LabelSet
 from maskmatch.studies.pictures import dot_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
 from maskmatch.studies.words import HOW_TESTED, against, few_seeds, points
@@ -14,72 +13,34 @@ from maskmatch.studies.words import HOW_TESTED, against, few_seeds, points
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from maskmatch.comparison import LabelContext
     from maskmatch.tasks import Task
 
 PLAIN = "plain prompt"
 FINE_TUNING = "fine-tuning"
 SEE_PAIR = "labels see the pair"
-SIDES_APART = "second side in the label prompt"
-TWO_MASKS = "two masks"
-READ_APART = "two masks, sides read apart"
+READ_APART = "sides read apart"
 PAIR_AND_SIDES = "the pair, and its sides apart"
-ANSWERS = "yes and no"
-DESIGNS = (SEE_PAIR, SIDES_APART, TWO_MASKS, READ_APART, PAIR_AND_SIDES, ANSWERS)
-PAIR_MATCHING = (TWO_MASKS, READ_APART, PAIR_AND_SIDES)
+DESIGNS = (SEE_PAIR, READ_APART, PAIR_AND_SIDES)
+PAIR_MATCHING = (READ_APART, PAIR_AND_SIDES)
 
-BY_NAME = {"example_share": 0.0}
+TRAINING = {"epochs": 7.0}
+BY_NAME = {**TRAINING, "example_share": 0.0}
 """Labels that see the pair cannot move towards training texts: so they do in no design."""
 
 WANTED_SHARE, WANTED_GAIN = 2 / 3, 0.03
 """On what share of datasets a design has to reach fine-tuning, and by how much to pass the plain prompt on average."""
 
-QUESTIONS = {
-    "nli": '"{text}" Is it so that "{text_b}"?',
-    "paraphrase": 'Do "{text}" and "{text_b}" say the same?',
-    "word-in-context": 'Does "{entity}" mean the same in "{text}" and in "{text_b}"?',
-}
-"""The question of a task, to which the labels are answers."""
-
-ANSWER_OF = {
-    "entailment": "yes",
-    "not entailment": "no",
-    "neutral": "maybe",
-    "contradiction": "no",
-    "equivalent": "yes",
-    "not equivalent": "no",
-    "duplicate": "yes",
-    "not duplicate": "no",
-    "same meaning": "yes",
-    "different meaning": "no",
-}
-
-
-def _answers(context: LabelContext) -> LabelSet:
-    """Labels that read as the answer to the task's question; a label that is none keeps its name."""
-    named = [(id_, context.labels.label(id_).name) for id_ in context.labels]
-    return LabelSet(tuple(Label(id_, ANSWER_OF.get(name, name)) for id_, name in named))
-
 
 def pair_variants(task: Task) -> list[Variant]:
     """The plain prompt, fine-tuning, and every design beyond them. All read as much of a pair."""
-    about = "".join(f"{{{field}}}: " for field in task.fields[2:])
-    if task.name not in QUESTIONS:
-        raise MaskMatchError(
-            f"The study of pairs has no question for the task {task.name}; give datasets of {', '.join(QUESTIONS)}."
-        )
-    question = QUESTIONS[task.name]
-    see_pair = task.prompt.replace("{mask}", "{label}, {mask}")
-    answers = LabelChange("answers to the question of the task", _answers)
-    sides = [f'{about}"{{{side}}}" means {{mask}}.' for side in task.fields[:2]]
+    if "text_b" not in task.fields:
+        raise MaskMatchError(f"The study of pairs takes tasks with a second text, text_b; {task.name} has none.")
+    _, *sides = task.pair_prompts
     matchers: dict[str, dict[str, Any]] = {
         PLAIN: {},
-        SEE_PAIR: {"label_prompt": see_pair},
-        SIDES_APART: {"prompt": sides[0], "label_prompt": f"{{label}}: {sides[1]}"},
-        TWO_MASKS: {},
+        SEE_PAIR: {"label_prompt": task.prompt.replace("{mask}", "{label}, {mask}")},
         READ_APART: {"prompt": sides},
         PAIR_AND_SIDES: {"prompt": [task.prompt, *sides]},
-        ANSWERS: {"prompt": f"{question} {{mask}}."},
         FINE_TUNING: {},
     }
     methods = {**dict.fromkeys(PAIR_MATCHING, "pair-matching"), FINE_TUNING: "fine-tuning"}
@@ -87,9 +48,8 @@ def pair_variants(task: Task) -> list[Variant]:
         Variant(
             name,
             methods.get(name, "mask-matching"),
-            matcher={**matcher, "max_length": 128},
-            training={} if name == FINE_TUNING else BY_NAME,
-            labels=answers if name == ANSWERS else None,
+            matcher={**matcher, "max_length": 96},
+            training=TRAINING if name == FINE_TUNING else BY_NAME,
         )
         for name, matcher in matchers.items()
     ]
@@ -155,16 +115,17 @@ PAIRS = Study(
                 "wic_trainonly": "word-in-context",
             },
             pair_variants,
-            ("200 shots",),
+            ("100 shots",),
         ),
     ),
     reference=PLAIN,
     conclude=conclude,
     cut=(
-        "200 rows a label instead of all of them: where labels see the pair, a step reads every pair once more for "
-        "each label.",
-        "Pairs are read up to 128 tokens. Measured on 1,000 test rows at most.",
+        "100 rows a label and 7 epochs instead of all rows and more steps: where labels see the pair, a step reads "
+        "every pair once more for each label.",
+        "Pairs are read up to 96 tokens. Measured on 500 test rows at most.",
         "Training texts have no share in label vectors (example_share 0), as they cannot where labels see the pair.",
     ),
-    minutes=300,
+    test_rows=500,
+    minutes=60,
 )
