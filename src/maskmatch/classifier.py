@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.batches import BATCH_SIZE
 from maskmatch.config import TrainingConfig
-from maskmatch.dev_data import DevData
 from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
 from maskmatch.exports import is_export
 from maskmatch.inputs import take_examples
-from maskmatch.label_examples import NO_CENTRES
 from maskmatch.labels import LabelSet, LabelsLike
 from maskmatch.loading import SavedParts, load_new, load_saved, parts_to_save
 from maskmatch.predictor import Predictor
 from maskmatch.saving import is_saved, push_model, write_model
 from maskmatch.scorer import Scorer
-from maskmatch.targets import check_trainable, has_several, label_set_of, row_labels
 from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
@@ -32,7 +27,6 @@ if TYPE_CHECKING:
 
     from maskmatch.choices import Debias, MaskJoin, PhraseJoin, SearchKind, SimilarityKind
     from maskmatch.config import MatcherConfig, TrainingSummary
-    from maskmatch.data import Examples
     from maskmatch.encoder import Encoder
     from maskmatch.evaluation import EvaluationReport, Metric
     from maskmatch.label_examples import Centres
@@ -44,7 +38,6 @@ if TYPE_CHECKING:
     from maskmatch.saving import SavedModel
     from maskmatch.similarity_config import SimilarityConfig
     from maskmatch.tasks import Task
-    from maskmatch.training_data import TrainingData
 
 
 class MaskMatcher(Predictor):
@@ -193,87 +186,29 @@ class MaskMatcher(Predictor):
         config = (training or TrainingConfig()).changed(options)
         if dev is None and config.patience is not None:
             raise MaskMatchError("patience stops by dev data; give dev as well.")
+        from maskmatch.fitting import fit_scorer
+
         examples = take_examples(texts, labels, self.config.fields)
-        before, centres = (self.labels, self._scorer), self._scorer.centres
+        scorer, centres = self._scorer, self._scorer.centres
         try:
-            self._fit(examples, dev, config, callbacks)
-        except MaskMatchError:  # nothing was trained, so nothing is taken from rows that were refused
-            self.labels, self._scorer = before
-            self._scorer.take_centres(centres)
-            if self.training_ is None:
-                self._scorer.forget_model()
-            raise
-        return self
-
-    def _fit(self, examples: Examples, dev: Any, config: TrainingConfig, callbacks: Sequence[TrainerCallback]) -> None:
-        from transformers import set_seed
-
-        from maskmatch.training import train
-        from maskmatch.training_data import settle_offset, training_data
-
-        rows = self._take_labels(examples)
-        labels = self._known_labels()
-        if config.example_share and not self.config.moves_labels:
-            raise MaskMatchError(
-                "Training texts cannot have a share in label vectors here: it takes a method that reads label prompts "
-                "by themselves, with as many masks as the input prompt, and one label a text. Leave example_share out."
+            fitted = fit_scorer(
+                scorer,
+                self.labels,
+                examples,
+                dev=dev,
+                config=config,
+                callbacks=callbacks,
+                trained=self.training_ is not None,
             )
-        config = config.resolved(len(examples.texts), self.config.moves_labels)
-        set_seed(config.seed)  # before anything is drawn, such as a label matrix
-        if self.training_ is None:
-            self._scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
-        data = training_data(
-            self._scorer, examples.texts, rows, labels, hold=config.hold, label_encoding=config.label_encoding
-        )
-        self.cut_ = self._tell_cut(data.texts)
-        evaluate = None if dev is None else DevData(dev, self._scorer, labels)
-        if evaluate is not None:
-            self._tell_cut(evaluate.prompts)
-        self._scorer.take_centres(NO_CENTRES)  # those of other weights
-        try:
-            summary = train(self._scorer.model(labels), data, config, evaluate, callbacks)
-            self.training_ = replace(summary, notes=self._scorer.notes)
-        finally:
-            self._scorer.forget_labels()
+        except MaskMatchError:  # nothing was trained, so nothing is taken from rows that were refused
+            scorer.take_centres(centres)
+            if self.training_ is None:
+                scorer.forget_model()
+            raise
+        self._scorer, self.labels = fitted.scorer, fitted.labels
+        self.training_, self.cut_ = fitted.summary, fitted.summary.cut
         self._figures = None
-        if config.example_share:
-            self._move_labels(data, config.example_share, evaluate)
-        if self.config.multi_label and self.training_.dev is None:
-            settle_offset(self._scorer, data, labels)
-        elif self.config.multi_label:
-            self._reconfigure(replace(self.config, threshold=(self.training_.dev or {})["threshold"]))
-
-    def _move_labels(self, data: TrainingData, share: float, evaluate: DevData | None) -> None:
-        """Let training texts move the vectors of their labels, unless that does harm on dev data."""
-        from maskmatch.training_data import find_centres
-
-        summary = self.training_
-        assert summary is not None
-        started = time.perf_counter()
-        self._scorer.take_centres(find_centres(self._scorer, data, self._known_labels(), share))
-        if evaluate is not None and summary.dev is not None:
-            moved = evaluate()
-            if moved["score"] >= summary.dev["score"]:
-                summary = replace(summary, dev=moved)
-            else:
-                summary = replace(summary, config={**summary.config, "example_share": 0.0})
-                self._scorer.take_centres(NO_CENTRES)
-        seconds = round(summary.seconds + time.perf_counter() - started, 2)
-        self.training_ = replace(summary, seconds=seconds)
-
-    def _take_labels(self, examples: Examples) -> list[Any]:
-        """The labels of training rows, checked; they are the classifier's label set if it has none."""
-        assert examples.labels is not None
-        if has_several(examples.labels) and not self.config.multi_label:
-            if self.training_ is not None:
-                raise MaskMatchError("This classifier was trained with one label a text; these rows have several.")
-            self._reconfigure(replace(self.config, multi_label=True))
-        rows = row_labels(examples, self.labels, self.config.multi_label)
-        check_trainable(rows, self.labels, self.config.multi_label)
-        if self.labels is None:
-            self.labels = label_set_of(rows, examples.label_names, self.config.multi_label)
-        self.labels = self.labels.without_examples  # the training rows take their place
-        return rows
+        return self
 
     # -- prediction ------------------------------------------------------------------------------------------
 

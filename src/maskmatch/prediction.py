@@ -5,6 +5,7 @@ Only "batch → input vectors" needs an encoder: a runtime does it, by torch or 
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from maskmatch.labels import LabelSet
     from maskmatch.prompts import PromptTokenizer, TokenizedPrompts
     from maskmatch.search import LabelSearch
+
+logger = logging.getLogger("maskmatch")
 
 FIRST_LABELS = 16
 """How many labels of a text are looked at first where several may apply."""
@@ -243,6 +246,14 @@ def labels_above(probabilities: NDArray[Any], labels: LabelSet, threshold: float
     order = np.argsort(-probabilities, axis=1, kind="stable").tolist()
     counts = (probabilities >= threshold).sum(axis=1).tolist()
     return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
+
+
+def tell_cut(prompts: TokenizedPrompts, max_length: int) -> int:
+    """Say how many texts had to be shortened, if any."""
+    cut = int(prompts.cut.sum())
+    if cut:
+        logger.warning("%d of %d texts were longer than %d tokens and were shortened.", cut, len(prompts), max_length)
+    return cut
 
 
 def check_count(value: Any, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from maskmatch.config import check_threshold
 from maskmatch.data import Examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.inputs import take_examples, take_texts
-from maskmatch.prediction import Prediction, check_count
+from maskmatch.prediction import Prediction, check_count, tell_cut
 from maskmatch.prefetch import prefetched
 from maskmatch.targets import has_several, row_labels
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.search import SearchReport
 
-logger = logging.getLogger("maskmatch")
 CHUNK_SIZE = 2048
 """How many texts of a stream are in memory at once, twice: while they are classified, the next ones are read."""
 
@@ -138,7 +136,7 @@ class Predictor:
         prediction = self.prediction()
         self.cut_ = 0
         for chunk, prompts in prefetched(chunks, lambda chunk: prediction.tokenize(chunk.texts)):
-            self.cut_ += self._tell_cut(prompts)
+            self.cut_ += tell_cut(prompts, self.config.max_length)
             yield chunk, prediction.best(prompts, k, batch_size, threshold=threshold)
 
     def evaluate(
@@ -195,19 +193,8 @@ class Predictor:
     def _read(self, texts: Any) -> TokenizedPrompts:
         """Texts to classify, tokenised, with a word about those that had to be shortened."""
         prompts = self._tokenize(take_texts(texts, self.config.fields))
-        self.cut_ = self._tell_cut(prompts)
+        self.cut_ = tell_cut(prompts, self.config.max_length)
         return prompts
-
-    def _tell_cut(self, prompts: TokenizedPrompts) -> int:
-        cut = int(prompts.cut.sum())
-        if cut:
-            logger.warning(
-                "%d of %d texts were longer than %d tokens and were shortened.",
-                cut,
-                len(prompts),
-                self.config.max_length,
-            )
-        return cut
 
     def _check_several(self) -> None:
         if not self.config.multi_label:
