@@ -52,11 +52,11 @@ def mean_and_sd(values: list[float]) -> dict[str, float]:
     return {"mean": round(mean, 4), "sd": round(variance**0.5, 4)}
 
 
-def usual_epochs(texts: int) -> float:
-    """How many epochs mask-matching trains on so many texts, unless told otherwise."""
+def usual_epochs(texts: int, labels: int) -> float:
+    """How many epochs mask-matching trains on so many texts of so many labels, unless told otherwise."""
     from maskmatch.config import TrainingConfig
 
-    return TrainingConfig().resolved(texts, moves_labels=True).epochs or 0.0
+    return TrainingConfig().resolved(texts, moving_labels=labels).epochs or 0.0
 
 
 def read_results(name: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def main() -> None:
     arguments.add_argument("--again", action="store_true", help="run finished cells once more")
     options = arguments.parse_args()
     train, test = (load_split(options.data, DATASET, split) for split in ("train", "test"))
-    usual = usual_epochs(len(shots(train, SHOTS, 0)))
+    usual = usual_epochs(len(shots(train, SHOTS, 0)), len(label_names(train)))
     keys = {
         (seed, way): {"way": way, "seed": seed, "epochs": share * usual}
         for seed, (way, (_, share)) in itertools.product(SEEDS, WAYS.items())

@@ -95,7 +95,7 @@ def _bare(data: Path) -> dict[str, float]:
     model = matcher._scorer.model(matcher.labels)
     torch.manual_seed(0)
     ready = []
-    for _ in range(round(usual_epochs(len(few)))):
+    for _ in range(round(usual_epochs(len(few), len(matcher.labels)))):
         order = torch.randperm(len(few)).tolist()
         ready += [batches(order[start : start + BATCH]) for start in range(0, len(order), BATCH)]
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4, fused=True)

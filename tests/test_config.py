@@ -155,23 +155,24 @@ def test_a_new_method_brings_its_own_prompts_and_similarity() -> None:
 
 
 @pytest.mark.parametrize(
-    ("moves", "texts", "epochs"),
+    ("moving", "texts", "epochs"),
     [
-        *((False, *row) for row in [(0, 50), (32, 50), (33, 50), (65, 34), (330, 10), (3200, 3), (10**5, 3)]),
-        *((True, *row) for row in [(1, 40), (33, 20), (330, 4), (3200, 3)]),
+        *((0, *row) for row in [(0, 50), (32, 50), (33, 50), (65, 34), (330, 10), (3200, 3), (10**5, 3)]),
+        *((33, *row) for row in [(1, 40), (33, 20), (330, 4), (3200, 3)]),
+        *((2, *row) for row in [(20, 40), (30, 50), (40, 40), (640, 5), (3200, 3)]),
     ],
 )
-def test_epochs_suffice_for_some_steps_but_are_three_to_fifty(moves: bool, texts: int, epochs: int) -> None:
-    assert TrainingConfig(batch_size=32).resolved(texts, moves_labels=moves).epochs == epochs
-    assert TrainingConfig(epochs=0.5).resolved(texts, moves_labels=moves).epochs == 0.5
+def test_epochs_suffice_for_some_steps_but_are_three_to_fifty(moving: int, texts: int, epochs: int) -> None:
+    assert TrainingConfig(batch_size=32).resolved(texts, moving_labels=moving).epochs == epochs
+    assert TrainingConfig(epochs=0.5).resolved(texts, moving_labels=moving).epochs == 0.5
 
 
 def test_training_texts_have_a_share_where_labels_can_move() -> None:
-    assert TrainingConfig().resolved(10, moves_labels=True).example_share == EXAMPLE_SHARE
-    assert TrainingConfig().resolved(10, moves_labels=False).example_share is None
-    by_name = TrainingConfig(example_share=0).resolved(3200 // 3, moves_labels=True)
+    assert TrainingConfig().resolved(10, moving_labels=2).example_share == EXAMPLE_SHARE
+    assert TrainingConfig().resolved(10, moving_labels=0).example_share is None
+    by_name = TrainingConfig(example_share=0).resolved(3200 // 3, moving_labels=100)
     assert by_name.example_share == 0
-    assert by_name.epochs == TrainingConfig().resolved(3200 // 3, moves_labels=False).epochs
+    assert by_name.epochs == TrainingConfig().resolved(3200 // 3, moving_labels=0).epochs
     with pytest.raises(MaskMatchError, match="at most 1"):
         TrainingConfig(example_share=1.5)
 

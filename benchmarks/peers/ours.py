@@ -40,7 +40,7 @@ class Training:
         import maskmatch.training  # noqa: F401 - loading transformers' Trainer is no part of the training
 
         self._texts, self._labels, self._seed = list(texts), list(labels), seed
-        self._epochs = share * usual_epochs(len(texts))
+        self._epochs = share * usual_epochs(len(texts), len(names))
         self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task=task, device="cpu")
 
     def run(self) -> Mapping[str, Any]:

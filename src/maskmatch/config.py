@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 USUAL_STEPS, FEW_STEPS = 100, 40
-"""How many steps suffice, and how many where training texts have a share in the vectors of their labels."""
+"""How many steps suffice, and how many where a few training texts have a share in the vectors of their labels."""
+
+FEW_TEXTS = 10
+"""For how many texts a label few steps suffice; with more of them, more can be learned, so it takes more steps."""
 
 LEAST_EPOCHS = 3
 MOST_EPOCHS = 50
@@ -292,8 +295,9 @@ class TrainingConfig:
     """How to train.
 
     Args:
-        epochs: Passes over the training data. None: enough for 40 steps where training texts have a share in the
-            vectors of their labels, and else for 100, but at least 3 and at most 50.
+        epochs: Passes over the training data. None: enough for 100 steps, but at least 3 and at most 50. Where training
+            texts have a share in the vectors of their labels, 40 steps suffice for up to 10 texts a label, and in
+            proportion more for more.
         learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero.
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.
@@ -371,19 +375,21 @@ class TrainingConfig:
             )
         return replace(self, **options)
 
-    def resolved(self, texts: int, moves_labels: bool) -> TrainingConfig:
+    def resolved(self, texts: int, moving_labels: int) -> TrainingConfig:
         """The same settings with what was left open spelled out.
 
         Args:
             texts: The number of training texts.
-            moves_labels: Whether label vectors can move towards those of training texts.
+            moving_labels: How many labels have training texts that their vectors can move towards; 0 where none can.
         """
         epochs, share = self.epochs, self.example_share
-        if share is None and moves_labels:
+        if share is None and moving_labels:
             share = EXAMPLE_SHARE
         if epochs is None:
             steps_an_epoch = math.ceil(max(1, texts) / self.batch_size)
-            steps = FEW_STEPS if share else USUAL_STEPS
+            steps: float = USUAL_STEPS
+            if share and moving_labels:
+                steps = min(USUAL_STEPS, FEW_STEPS * max(1.0, texts / moving_labels / FEW_TEXTS))
             epochs = max(LEAST_EPOCHS, min(MOST_EPOCHS, math.ceil(steps / steps_an_epoch)))
         return replace(self, epochs=epochs, example_share=share)
 

@@ -66,7 +66,7 @@ def fit_scorer(
             "Training texts cannot have a share in label vectors here: it takes a method that reads label prompts "
             "by themselves, with as many masks as the input prompt, and one label a text. Leave example_share out."
         )
-    config = config.resolved(len(examples.texts), scorer.config.moves_labels)
+    config = config.resolved(len(rows), len(set(rows)) if scorer.config.moves_labels else 0)
     set_seed(config.seed)  # before anything is drawn, such as a label matrix
     if not trained:
         scorer.forget_model()  # what an earlier call may have drawn does not follow the seed

@@ -74,7 +74,8 @@ class Plan:
         """How to train, with everything spelled out."""
         any_length = {"max_length": 512}  # it does not matter here
         config = MatcherConfig.make(multi_label=self.data.multi_label, **{**any_length, **self.options})
-        return self.variant.config(len(self.train), self.seed, moves_labels=config.moves_labels)
+        moving = len(set(self.train.labels)) if config.moves_labels else 0
+        return self.variant.config(len(self.train), self.seed, moving_labels=moving)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -66,15 +66,15 @@ class Variant:
         assert isinstance(self.method, Method)
         return self.method
 
-    def config(self, texts: int, seed: int, *, moves_labels: bool = False) -> TrainingConfig:
+    def config(self, texts: int, seed: int, *, moving_labels: int = 0) -> TrainingConfig:
         """How to train, with everything spelled out.
 
         Args:
             texts: The number of training texts.
             seed: The seed.
-            moves_labels: Whether label vectors can move towards those of training texts.
+            moving_labels: How many labels have training texts that their vectors can move towards; 0 where none can.
         """
-        config = TrainingConfig().changed({**self.training, "seed": seed}).resolved(texts, moves_labels)
+        config = TrainingConfig().changed({**self.training, "seed": seed}).resolved(texts, moving_labels)
         assert config.epochs is not None
         return replace(config, epochs=self.epoch_factor * config.epochs)
 
