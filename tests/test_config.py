@@ -170,9 +170,9 @@ def test_epochs_suffice_for_some_steps_but_are_three_to_fifty(moving: int, texts
 def test_training_texts_have_a_share_where_labels_can_move() -> None:
     assert TrainingConfig().resolved(10, moving_labels=2).example_share == EXAMPLE_SHARE
     assert TrainingConfig().resolved(10, moving_labels=0).example_share is None
-    by_name = TrainingConfig(example_share=0).resolved(3200 // 3, moving_labels=100)
+    by_name = TrainingConfig(example_share=0).resolved(330, moving_labels=33)
     assert by_name.example_share == 0
-    assert by_name.epochs == TrainingConfig().resolved(3200 // 3, moving_labels=0).epochs
+    assert by_name.epochs == TrainingConfig().resolved(330, moving_labels=0).epochs == 10
     with pytest.raises(MaskMatchError, match="at most 1"):
         TrainingConfig(example_share=1.5)
 

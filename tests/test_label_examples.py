@@ -163,6 +163,13 @@ class TestTrainingTexts:
             assert _cosine(moved, centre) > _cosine(name, centre)
             assert _cosine(moved, name) > 0
 
+    def test_their_number_a_label_decides_on_the_steps(self, tiny: Callable[[str], Path]) -> None:
+        texts, truth = [*TEXTS[:8]] * 4, [*TRUTH[:8]] * 4  # of two labels; the third has none
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(texts, truth, batch_size=32)
+        assert matcher.training_ is not None
+        assert len(set(truth)) == 2
+        assert matcher.training_.steps == 50  # the most epochs, of one step each: 40 * 16 / 10 would be more
+
     def test_a_share_of_nothing_is_the_name_alone(self, by_name: MaskMatcher) -> None:
         assert np.allclose(_label_vectors(by_name), by_name.phrase_states(LABELS)[:, 0], atol=1e-5)
 

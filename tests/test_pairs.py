@@ -1,4 +1,4 @@
-"""Pairs that are read at two masks, one for each side, with their difference and product."""
+"""Pairs that are read at two masks, one for each side, with their difference, product and distance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import torch
 from torch.nn.functional import layer_norm
 
 from maskmatch import METHODS, ExportedMatcher, MaskMatcher, MaskMatchError, export
+from maskmatch.config import MatcherConfig
 from maskmatch.pair_readout import PairReadout
+from maskmatch.tasks import Task
 from maskmatch.training_data import training_data
 from toy_data import A_LITTLE
 
@@ -65,6 +67,7 @@ def vectors(matcher: MaskMatcher) -> Any:
 
 SIDES = ["{text} is {mask}.", "So {text_b} is {mask}."]
 WHOLE = "{text} and {text_b} are {mask}."
+ONE = '"{text}" is {mask}, "{text_b}" is {mask}.'
 
 
 def test_sides_that_are_read_apart_do_not_see_each_other(tiny: Tiny) -> None:
@@ -76,7 +79,7 @@ def test_sides_that_are_read_apart_do_not_see_each_other(tiny: Tiny) -> None:
     np.testing.assert_allclose(vectors(pairs), (first + second) / 2, atol=1e-5)
 
 
-@pytest.mark.parametrize("prompt", [None, '"{text}" is {mask}, "{text_b}" is {mask}.'])
+@pytest.mark.parametrize("prompt", [None, ONE])
 def test_before_training_it_is_matching_by_the_mask_of_the_pair_or_by_the_mean_of_both(
     tiny: Tiny, prompt: str | None
 ) -> None:
@@ -103,7 +106,7 @@ def test_how_far_the_sides_are_apart_is_read_whatever_their_size() -> None:
     ["pair-matching", replace(METHODS["fine-tuning"], name="both sides", input_readout="pair")],
     ids=["labels by name", "a matrix"],
 )
-@pytest.mark.parametrize("prompt", [None, SIDES, [WHOLE, *SIDES]], ids=["one prompt", "sides", "whole and sides"])
+@pytest.mark.parametrize("prompt", [ONE, SIDES, [WHOLE, *SIDES]], ids=["one prompt", "sides", "whole and sides"])
 def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: Any, prompt: Any) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method=method, prompt=prompt)
     share = {"example_share": 0} if method == "pair-matching" else {}
@@ -111,7 +114,9 @@ def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: An
     model = matcher.model()
     assert model.pair is not None
     weights = model.pair.weight.detach().split([16] * 4 + [1, 1], dim=1)
-    assert all(float(weight.abs().max()) > 1e-4 for weight in weights[2:]), "difference and product are learned"
+    assert all(float(weight.abs().max()) > 1e-4 for weight in weights[2:]), (
+        "difference, product and distance are learned"
+    )
     assert not model.is_pretrained("pair.weight")
     found = matcher.predict_proba(PAIRS)
     with torch.no_grad():
@@ -124,6 +129,13 @@ def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: An
     np.testing.assert_allclose(
         ExportedMatcher.from_pretrained(tmp_path / "export").predict_proba(PAIRS), found, atol=2e-5
     )
+    assert export(matcher, tmp_path / "int8", int8=True).is_close
+
+
+def test_a_task_with_a_mask_for_each_side_keeps_its_prompt() -> None:
+    task = Task("own", "pairs", ("text", "text_b"), ONE, method="pair-matching")
+    config = MatcherConfig.make(max_length=64, task=task)
+    assert [prompt.template for prompt in config.prompts] == [ONE]
 
 
 def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:

@@ -337,7 +337,8 @@ class TestStopping:
             three.fit(TEXTS, TRUTH, checkpoints=tmp_path, resume=True, **SHORT)
         assert "\n" not in str(caught.value)
 
-    def test_an_interrupted_run_leaves_no_labels_of_before(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("several", [False, True])
+    def test_an_interrupted_run_leaves_no_labels_of_before(self, tiny: Tiny, several: bool) -> None:
         class Interrupt(TrainerCallback):
             def on_step_end(self, args: Any, state: Any, control: Any, **options: Any) -> None:
                 if state.global_step == 3:
@@ -346,7 +347,7 @@ class TestStopping:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
         matcher.predict(TEXTS)
         with pytest.raises(KeyboardInterrupt):
-            matcher.fit(TEXTS, TRUTH, callbacks=[Interrupt()], **SHORT)
+            matcher.fit(TEXTS, [[label] for label in TRUTH] if several else TRUTH, callbacks=[Interrupt()], **SHORT)
         fresh = MaskMatcher(matcher.encoder, matcher.config, matcher.labels)
         np.testing.assert_allclose(matcher.predict_proba(TEXTS), fresh.predict_proba(TEXTS), atol=1e-6)
 

@@ -83,7 +83,7 @@ class Step:
 
 
 class Training:
-    """A whole training run with the steps and the schedule of maskmatch's defaults."""
+    """A whole training run with the steps and the schedule of maskmatch's defaults for up to ten texts a label."""
 
     def __init__(
         self,

@@ -89,7 +89,7 @@ class MaskMatcher(Predictor):
                 ``fit`` follows.
             task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields and prompts.
             prompt: An input prompt instead of the task's. Or several: a text is read in each of them, and its vector
-                is the mean.
+                is the mean; with pair-matching they are the pair and its sides.
             label_prompt: A label prompt instead of the task's, or several.
             method: "mask-matching", or one of the methods it is compared with.
             similarity: "cosine" or "dot", or a SimilarityConfig with its temperature.
@@ -189,22 +189,15 @@ class MaskMatcher(Predictor):
         from maskmatch.fitting import fit_scorer
 
         examples = take_examples(texts, labels, self.config.fields)
-        scorer, centres = self._scorer, self._scorer.centres
-        try:
-            fitted = fit_scorer(
-                scorer,
-                self.labels,
-                examples,
-                dev=dev,
-                config=config,
-                callbacks=callbacks,
-                trained=self.training_ is not None,
-            )
-        except MaskMatchError:  # nothing was trained, so nothing is taken from rows that were refused
-            scorer.take_centres(centres)
-            if self.training_ is None:
-                scorer.forget_model()
-            raise
+        fitted = fit_scorer(
+            self._scorer,
+            self.labels,
+            examples,
+            dev=dev,
+            config=config,
+            callbacks=callbacks,
+            trained=self.training_ is not None,
+        )
         self._scorer, self.labels = fitted.scorer, fitted.labels
         self.training_, self.cut_ = fitted.summary, fitted.summary.cut
         self._figures = None

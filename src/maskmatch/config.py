@@ -295,9 +295,8 @@ class TrainingConfig:
     """How to train.
 
     Args:
-        epochs: Passes over the training data. None: enough for 100 steps, but at least 3 and at most 50. Where training
-            texts have a share in the vectors of their labels, 40 steps suffice for up to 10 texts a label, and in
-            proportion more for more.
+        epochs: Passes over the training data. None: 3 to 50, enough for 100 steps; where training texts have a share in
+            the vectors of their labels, for 40 steps with up to 10 texts a label, rising to 100 with 25.
         learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero.
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.

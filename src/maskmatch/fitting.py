@@ -46,7 +46,9 @@ def fit_scorer(
     callbacks: Sequence[TrainerCallback],
     trained: bool,
 ) -> Fitted:
-    """Train a scorer on labelled rows. If they are refused, it is as it was, but for its :attr:`Scorer.centres`.
+    """Train a scorer on labelled rows. Its encoder is trained in place; the scorer that comes back may be another one.
+
+    If rows or settings are refused, the scorer is as it was.
 
     Args:
         scorer: What to train.
@@ -57,6 +59,30 @@ def fit_scorer(
         callbacks: Callbacks of transformers' Trainer.
         trained: Whether it was trained before.
     """
+    centres = scorer.centres
+    try:
+        return _fitted(scorer, labels, examples, dev=dev, config=config, callbacks=callbacks, trained=trained)
+    except MaskMatchError:  # nothing was trained
+        scorer.take_centres(centres)
+        if not trained:
+            scorer.forget_model()
+        raise
+    except BaseException:  # the encoder is no longer what it was, whichever scorer it was trained by
+        scorer.take_centres(NO_CENTRES)
+        scorer.forget_labels()
+        raise
+
+
+def _fitted(
+    scorer: Scorer,
+    labels: LabelSet | None,
+    examples: Examples,
+    *,
+    dev: Any,
+    config: TrainingConfig,
+    callbacks: Sequence[TrainerCallback],
+    trained: bool,
+) -> Fitted:
     scorer, rows = _with_labels_of(scorer, labels, examples, trained)
     if labels is None:
         labels = label_set_of(rows, examples.label_names, scorer.config.multi_label)

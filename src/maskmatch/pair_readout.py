@@ -1,11 +1,13 @@
 """The read-out of sentence pairs: the states at two masks, one for each side, with their difference and product.
 
-    u, v → (u + v) / 2 + a learned map of [u, v, |u - v|, u * v, their distance, 1] → one vector
+    u, v → (u + v) / 2 + a learned map of [û, v̂, |û - v̂|, û * v̂, |û - v̂|², 1] → one vector
 
-If there is a third mask before them, for the pair as a whole, its state takes the place of (u + v) / 2. The map begins
+û and v̂ are u and v, normed. If there is a third mask before them, for the pair as a whole, its state takes the place of
+(u + v) / 2. The map begins
 at zero, so that without training a pair is matched as any other text. What is learned is how much, and where, the two
 sides by themselves, their difference and their product say which label it is. Their distance follows from the others,
-but hundreds of weights would have to agree on it; as a number of its own it is learned from few pairs.
+but hundreds of weights would have to agree on it; as a number of its own it is learned from few pairs. The constant is
+what a distance is large or small against.
 
 The two sides may stand in one prompt, where the encoder sees both at once, or in a prompt each, where it reads them as
 the sentences that it was pretrained on.
@@ -42,11 +44,13 @@ class PairReadout(nn.Module):
         # after: how far apart they are, and how much alike, is what a pair is about.
         size = len(self.weight)
         first, second = (layer_norm(side, (size,)) for side in (first, second))
-        distance = (first - second).square().sum(dim=-1, keepdim=True)  # (n, 1)
-        constant = torch.full_like(distance, size)
-        parts = [first, second, (first - second).abs(), first * second, distance, constant]
-        features = torch.cat(parts, dim=-1)  # (n, 4 * dim + 2)
-        learned: torch.Tensor = linear(features, self.weight)[:, None]
-        matched = whole[0][:, None] if whole else states.mean(dim=1, keepdim=True)
-        vectors: torch.Tensor = matched + self.scale * learned
+        difference = first - second
+        features = torch.cat([first, second, difference.abs(), first * second], dim=-1)  # (n, 4 * dim)
+        of_features = self.weight[:, : PARTS * size]
+        of_distance, of_constant = self.weight[:, PARTS * size :].unbind(dim=1)  # (dim,)
+        # The distance is as large as all features together: in one product with them, 8 bits would not hold both.
+        distance = difference.square().sum(dim=-1, keepdim=True)  # (n, 1)
+        learned = linear(features, of_features) + distance * of_distance + size * of_constant  # (n, dim)
+        matched = whole[0] if whole else states.mean(dim=1)
+        vectors: torch.Tensor = (matched + self.scale * learned)[:, None]
         return vectors

@@ -65,8 +65,13 @@ class Task:
         return " {sep} ".join(f"{{{field}}}" for field in self.fields)
 
     @property
-    def pair_prompts(self) -> tuple[str, str, str]:
-        """The task's own prompt, and one for each of the first two fields, for methods that read the sides of pairs."""
+    def pair_prompts(self) -> tuple[str, ...]:
+        """The task's own prompt, and one for each of the first two fields, for methods that read the sides of pairs.
+
+        A prompt with several masks has one for each side already.
+        """
+        if Prompt(self.prompt, self.fields).masks > 1:
+            return (self.prompt,)
         if len(self.fields) < 2:
             raise MaskMatchError(
                 f"The task {self.name!r} has a single field, so there is no pair to read; choose another task or give "

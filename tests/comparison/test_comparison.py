@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -280,6 +281,17 @@ def test_a_draw_of_test_rows_is_fixed_and_keeps_its_numbers() -> None:
     assert [whole.texts[number] for number in few.numbers] == few.texts
     assert few.digest == whole.sample(4).digest
     assert whole.sample(99) is whole
+
+
+def test_more_texts_a_label_are_trained_on_for_more_steps() -> None:
+    """As ``fit`` would: by the labels that have texts, not by all that there are."""
+    plans = {
+        name: next(runner.Grid([toy_splits(count=60)], [Variant.of(name)], [Regime.of("full")], [0]).plans())
+        for name in ("mask-matching", "fine-tuning")
+    }
+    steps_an_epoch = 2
+    assert plans["mask-matching"].training.epochs == math.ceil(40 * (60 / 3) / 10 / steps_an_epoch)
+    assert plans["fine-tuning"].training.epochs == 100 / steps_an_epoch
 
 
 def test_variants_differ_by_what_they_may() -> None:

@@ -36,7 +36,7 @@ def test_every_design_is_a_classifier_that_reads_the_whole_pair(task: str) -> No
 
 
 def test_it_takes_pairs_alone() -> None:
-    with pytest.raises(MaskMatchError, match="takes tasks with a second text, text_b; topic has none"):
+    with pytest.raises(MaskMatchError, match="takes tasks with a text and a text_b; topic is none"):
         pair_variants(TASKS["topic"])
 
 
