@@ -82,7 +82,7 @@ PARTS = (
     Part("10-percent", _unseen(*MANY_LABELS), "10%", seeds=3),
     Part("10-percent-bare", SEEN_BY_THE_ADAPTER, "10%", seeds=3, model=EMBEDDED_MODEL),
     Part("full", ("trec50", "banking77"), "full", seeds=1),
-    Part("5-shots-larger", ("banking77", "trec50"), "5 shots", seeds=1, model=None),
+    Part("5-shots-larger", ("trec50", "banking77"), "5 shots", seeds=1, model=None),
 )
 
 
