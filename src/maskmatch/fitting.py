@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from maskmatch.training import train
 from maskmatch.training_data import TrainingData, find_centres, settle_offset, training_data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from transformers import TrainerCallback
 
@@ -59,9 +60,48 @@ def fit_scorer(
         callbacks: Callbacks of transformers' Trainer.
         trained: Whether it was trained before.
     """
+    with _undone_if_refused(scorer, trained):
+        scorer, rows = _with_labels_of(scorer, labels, examples, trained)
+        if labels is None:
+            labels = label_set_of(rows, examples.label_names, scorer.config.multi_label)
+        labels = labels.without_examples  # the training rows take their place
+        if config.example_share and not scorer.config.moves_labels:
+            raise MaskMatchError(
+                "Training texts cannot have a share in label vectors here: it takes a method that reads label prompts "
+                "by themselves, with as many masks as the input prompt, and one label a text. Leave example_share out."
+            )
+        config = config.resolved(len(rows), len(set(rows)) if scorer.config.moves_labels else 0)
+        set_seed(config.seed)  # before anything is drawn, such as a label matrix
+        if not trained:
+            scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
+        data = training_data(
+            scorer, examples.texts, rows, labels, hold=config.hold, label_encoding=config.label_encoding
+        )
+        tell_cut(data.texts, scorer.config.max_length)
+        evaluate = None if dev is None else DevData(dev, scorer, labels)
+        if evaluate is not None:
+            tell_cut(evaluate.prompts, scorer.config.max_length)
+        scorer.take_centres(NO_CENTRES)  # those of other weights
+        try:
+            summary = replace(train(scorer.model(labels), data, config, evaluate, callbacks), notes=scorer.notes)
+        finally:
+            scorer.forget_labels()
+        if config.example_share:
+            summary = _move_labels(scorer, labels, data, summary, evaluate)
+        if scorer.config.multi_label:
+            if summary.dev is None:
+                settle_offset(scorer, data, labels)
+            else:
+                scorer = scorer.with_config(replace(scorer.config, threshold=summary.dev["threshold"]))
+        return Fitted(scorer, labels, summary)
+
+
+@contextmanager
+def _undone_if_refused(scorer: Scorer, trained: bool) -> Iterator[None]:
+    """Leave a scorer as it was if rows or settings are refused, and without old vectors if training is interrupted."""
     centres = scorer.centres
     try:
-        return _fitted(scorer, labels, examples, dev=dev, config=config, callbacks=callbacks, trained=trained)
+        yield
     except MaskMatchError:  # nothing was trained
         scorer.take_centres(centres)
         if not trained:
@@ -71,48 +111,6 @@ def fit_scorer(
         scorer.take_centres(NO_CENTRES)
         scorer.forget_labels()
         raise
-
-
-def _fitted(
-    scorer: Scorer,
-    labels: LabelSet | None,
-    examples: Examples,
-    *,
-    dev: Any,
-    config: TrainingConfig,
-    callbacks: Sequence[TrainerCallback],
-    trained: bool,
-) -> Fitted:
-    scorer, rows = _with_labels_of(scorer, labels, examples, trained)
-    if labels is None:
-        labels = label_set_of(rows, examples.label_names, scorer.config.multi_label)
-    labels = labels.without_examples  # the training rows take their place
-    if config.example_share and not scorer.config.moves_labels:
-        raise MaskMatchError(
-            "Training texts cannot have a share in label vectors here: it takes a method that reads label prompts "
-            "by themselves, with as many masks as the input prompt, and one label a text. Leave example_share out."
-        )
-    config = config.resolved(len(rows), len(set(rows)) if scorer.config.moves_labels else 0)
-    set_seed(config.seed)  # before anything is drawn, such as a label matrix
-    if not trained:
-        scorer.forget_model()  # what an earlier call may have drawn does not follow the seed
-    data = training_data(scorer, examples.texts, rows, labels, hold=config.hold, label_encoding=config.label_encoding)
-    tell_cut(data.texts, scorer.config.max_length)
-    evaluate = None if dev is None else DevData(dev, scorer, labels)
-    if evaluate is not None:
-        tell_cut(evaluate.prompts, scorer.config.max_length)
-    scorer.take_centres(NO_CENTRES)  # those of other weights
-    try:
-        summary = replace(train(scorer.model(labels), data, config, evaluate, callbacks), notes=scorer.notes)
-    finally:
-        scorer.forget_labels()
-    if config.example_share:
-        summary = _move_labels(scorer, labels, data, summary, evaluate)
-    if scorer.config.multi_label and summary.dev is None:
-        settle_offset(scorer, data, labels)
-    elif scorer.config.multi_label:
-        scorer = scorer.with_config(replace(scorer.config, threshold=(summary.dev or {})["threshold"]))
-    return Fitted(scorer, labels, summary)
 
 
 def _with_labels_of(

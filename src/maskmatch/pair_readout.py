@@ -2,12 +2,11 @@
 
     u, v → (u + v) / 2 + a learned map of [û, v̂, |û - v̂|, û * v̂, |û - v̂|², 1] → one vector
 
-û and v̂ are u and v, normed. If there is a third mask before them, for the pair as a whole, its state takes the place of
-(u + v) / 2. The map begins
-at zero, so that without training a pair is matched as any other text. What is learned is how much, and where, the two
-sides by themselves, their difference and their product say which label it is. Their distance follows from the others,
-but hundreds of weights would have to agree on it; as a number of its own it is learned from few pairs. The constant is
-what a distance is large or small against.
+û and v̂ are u and v, normed. If there is a third mask before them, for the pair as a whole, its state takes the
+place of (u + v) / 2. The map begins at zero, so that without training a pair is matched as any other text. What is
+learned is how much, and where, the two sides by themselves, their difference and their product say which label it is.
+Their distance follows from the others, but hundreds of weights would have to agree on it; as a number of its own it is
+learned from few pairs. The constant is what a distance is large or small against.
 
 The two sides may stand in one prompt, where the encoder sees both at once, or in a prompt each, where it reads them as
 the sentences that it was pretrained on.
