@@ -54,7 +54,7 @@ def mean_and_sd(values: list[float]) -> dict[str, float]:
 
 def usual_epochs(texts: int, labels: int) -> float:
     """How many epochs mask-matching trains on so many texts of so many labels, unless told otherwise."""
-    from maskmatch.config import TrainingConfig
+    from maskmatch.training_config import TrainingConfig
 
     return TrainingConfig().resolved(texts, moving_labels=labels).epochs or 0.0
 

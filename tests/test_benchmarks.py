@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def small_world(tiny_default: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Small datasets, a tiny encoder, and a results folder of the test's own."""
-    monkeypatch.setattr("maskmatch.config.FEW_STEPS", 4)
+    monkeypatch.setattr("maskmatch.training_config.FEW_STEPS", 4)
     monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(sys, "argv", ["benchmark", "--data", str(tmp_path / "data")])
     used = (similarity.DATASETS, zero_shot.DATASETS, expansion.DATASETS, (few_shot.DATASET, many_labels.DATASET))

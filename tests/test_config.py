@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from maskmatch.config import EXAMPLE_SHARE, MatcherConfig, TrainingConfig
+from maskmatch.config import MatcherConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import ANY_TEXT_METHODS, METHODS, Method
 from maskmatch.settings import added_setting, as_json
 from maskmatch.similarity import SimilarityConfig
 from maskmatch.tasks import TASKS, Task
+from maskmatch.training_config import EXAMPLE_SHARE, TrainingConfig
 
 OWN_TASK = Task("ticket", "tickets", ("subject", "body"), "{subject}: {body} {mask}", "{label}: {mask}")
 OWN_METHOD = Method("own", "max", "prompt", label_readout="cls", similarity=SimilarityConfig(phrases="max"))

@@ -1,4 +1,4 @@
-"""Pairs that are read at two masks, one for each side, with their difference, product and distance."""
+"""Pairs that are read at two masks, one for each side, with their difference and distance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.functional import layer_norm
 
 from maskmatch import METHODS, ExportedMatcher, MaskMatcher, MaskMatchError, export
 from maskmatch.config import MatcherConfig
-from maskmatch.pair_readout import PairReadout
+from maskmatch.pair_readout import DIRECTION, STEP, PairReadout
 from maskmatch.tasks import Task
 from maskmatch.training_data import training_data
 from toy_data import A_LITTLE
@@ -33,7 +33,7 @@ PAIRS = [
 TRUTH = ["same", "other", "same", "other"]
 
 
-def test_difference_and_product_are_read_beside_the_two_sides() -> None:
+def test_difference_and_distance_are_read_beside_the_two_sides() -> None:
     torch.manual_seed(0)
     readout, states = PairReadout(6), torch.randn(4, 2, 6)
     torch.testing.assert_close(readout(states), states.mean(dim=1, keepdim=True))
@@ -41,11 +41,12 @@ def test_difference_and_product_are_read_beside_the_two_sides() -> None:
         readout.weight.normal_()
     first, second = states.unbind(dim=1)
     u, v = layer_norm(first, (6,)), layer_norm(second, (6,))
-    distance = ((u - v) ** 2).sum(dim=1, keepdim=True)
-    parts = [u, v, (u - v).abs(), u * v, distance, torch.full((4, 1), 6.0)]
-    weights = readout.weight.split([6, 6, 6, 6, 1, 1], dim=1)
+    distance = ((u - v) ** 2).mean(dim=1, keepdim=True)
+    parts = [(u - v) * DIRECTION / 6, distance, torch.ones(4, 1)]
+    weights = readout.weight.split([6, 1, 1], dim=1)
     learned = sum(part @ weight.T for part, weight in zip(parts, weights, strict=True))
-    expected = (first + second) / 2 + learned / 6**0.5
+    whole = (first + second) / 2
+    expected = whole + STEP * whole.norm(dim=1, keepdim=True) * learned
     torch.testing.assert_close(readout(states)[:, 0], expected)
 
 
@@ -55,8 +56,9 @@ def test_of_three_masks_the_first_is_that_of_the_pair_as_a_whole() -> None:
     torch.testing.assert_close(readout(states), states[:, :1])
     with torch.no_grad():
         readout.weight.normal_()
-    learned = readout(states[:, 1:]) - states[:, 1:].mean(dim=1, keepdim=True)
-    torch.testing.assert_close(readout(states), states[:, :1] + learned)
+    mean, whole = states[:, 1:].mean(dim=1, keepdim=True), states[:, :1]
+    learned = (readout(states[:, 1:]) - mean) / mean.norm(dim=-1, keepdim=True)
+    torch.testing.assert_close(readout(states), whole + whole.norm(dim=-1, keepdim=True) * learned)
 
 
 def vectors(matcher: MaskMatcher) -> Any:
@@ -93,12 +95,24 @@ def test_how_far_the_sides_are_apart_is_read_whatever_their_size() -> None:
     with torch.no_grad():
         readout.weight[:, -2] = 1.0  # of the distance alone
     side, other = torch.randn(2, 16, generator=torch.Generator().manual_seed(0))
-    states = torch.stack([torch.stack([side, side + share * other]) for share in (0.0, 0.3, 0.6)])
-    added = readout(states)[:, 0] - states.mean(dim=1)
+    whole = torch.ones(16)
+    states = torch.stack([torch.stack([whole, side, side + share * other]) for share in (0.0, 0.3, 0.6)])
+    added = readout(states)[:, 0] - whole
     assert added[0].abs().max() < 1e-5
     assert (added[1] > 1e-3).all()
     assert (added[2] > added[1]).all()
-    torch.testing.assert_close(readout(states * 7)[:, 0] - states.mean(dim=1) * 7, added, atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(readout(states * 7)[:, 0] - whole * 7, added * 7, atol=1e-3, rtol=1e-3)
+
+
+def test_two_sides_that_say_the_same_are_not_apart_in_training_either(tiny: Tiny) -> None:
+    """Dropout would set them apart, each by noise of its own."""
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=SIDES)
+    data = training_data(matcher._scorer, PAIRS, TRUTH, matcher._known_labels())
+    model = matcher.model().train()
+    once, again = (model(**data.batch(range(4)))["scores"] for _ in range(2))
+    torch.testing.assert_close(once, again)
+    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli").model()
+    assert plain.train().encoder.training
 
 
 @pytest.mark.parametrize(
@@ -113,10 +127,8 @@ def test_it_is_trained_saved_and_exported(tiny: Tiny, tmp_path: Path, method: An
     matcher.fit(PAIRS, TRUTH, **A_LITTLE, **share)
     model = matcher.model()
     assert model.pair is not None
-    weights = model.pair.weight.detach().split([16] * 4 + [1, 1], dim=1)
-    assert all(float(weight.abs().max()) > 1e-4 for weight in weights[2:]), (
-        "difference, product and distance are learned"
-    )
+    weights = model.pair.weight.detach().split([16, 1, 1], dim=1)
+    assert all(float(weight.abs().max()) > 1e-4 for weight in weights), "difference and distance are learned"
     assert not model.is_pretrained("pair.weight")
     found = matcher.predict_proba(PAIRS)
     with torch.no_grad():

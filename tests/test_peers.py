@@ -19,7 +19,7 @@ WORDS = ["card", "lost", "refund", "please"]
 
 @pytest.fixture
 def model(tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr("maskmatch.config.FEW_STEPS", 4)
+    monkeypatch.setattr("maskmatch.training_config.FEW_STEPS", 4)
     monkeypatch.setattr(bare_loop, "STEPS", {"head": 4, "names": 4})
     return str(tiny("bert"))
 

@@ -28,7 +28,7 @@ def blocks(page: str, language: str) -> list[str]:
 @pytest.fixture
 def small_world(tiny_default: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The default is a tiny encoder, training is short, and files go to a folder of the test's own."""
-    monkeypatch.setattr("maskmatch.config.FEW_STEPS", 4)
+    monkeypatch.setattr("maskmatch.training_config.FEW_STEPS", 4)
     monkeypatch.chdir(tmp_path)
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from maskmatch.alignment import Alignment, AlignmentConfig, align
     from maskmatch.classifier import MaskMatcher
     from maskmatch.comparison import Comparison, compare
-    from maskmatch.config import TrainingConfig
     from maskmatch.data import draw_fraction, draw_shots, load_examples
     from maskmatch.errors import MaskMatchError
     from maskmatch.evaluation import EvaluationReport
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from maskmatch.prompts import Prompt
     from maskmatch.similarity_config import SimilarityConfig
     from maskmatch.tasks import TASKS, Task
+    from maskmatch.training_config import TrainingConfig
 
 __version__ = "0.1.0"
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.batches import BATCH_SIZE
-from maskmatch.config import TrainingConfig
 from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
 from maskmatch.exports import is_export
@@ -16,6 +15,7 @@ from maskmatch.loading import SavedParts, load_new, load_saved, parts_to_save
 from maskmatch.predictor import Predictor
 from maskmatch.saving import is_saved, push_model, write_model
 from maskmatch.scorer import Scorer
+from maskmatch.training_config import TrainingConfig
 from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from transformers import TrainerCallback
 
     from maskmatch.choices import Debias, MaskJoin, PhraseJoin, SearchKind, SimilarityKind
-    from maskmatch.config import MatcherConfig, TrainingSummary
+    from maskmatch.config import MatcherConfig
     from maskmatch.encoder import Encoder
     from maskmatch.evaluation import EvaluationReport, Metric
     from maskmatch.label_examples import Centres
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from maskmatch.saving import SavedModel
     from maskmatch.similarity_config import SimilarityConfig
     from maskmatch.tasks import Task
+    from maskmatch.training_config import TrainingSummary
 
 
 class MaskMatcher(Predictor):

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from transformers import TrainerCallback
 
-    from maskmatch.config import TrainingConfig, TrainingSummary
     from maskmatch.data import Examples
     from maskmatch.labels import LabelSet
     from maskmatch.scorer import Scorer
+    from maskmatch.training_config import TrainingConfig, TrainingSummary
 
 
 @dataclass(frozen=True)

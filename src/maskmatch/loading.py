@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from maskmatch.config import TrainingSummary
     from maskmatch.labels import LabelSet
+    from maskmatch.training_config import TrainingSummary
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ class Method:
     Args:
         name: The method's name.
         input_readout: Where the input vector is read: ``"mask"``, ``"cls"`` (the first token), ``"mean"`` or ``"max"``
-            (over all tokens); or ``"pair"``: at two masks, one for each side of a pair, with their difference, product
-            and distance beside them, and at a third one of the pair as a whole if there is one.
+            (over all tokens); or ``"pair"``: at two masks, one for each side of a pair, with their difference and
+            distance beside them, and at a third one of the pair as a whole if there is one.
         label_source: Where label vectors come from: ``"prompt"``: the encoder reads each label's prompt;
             ``"matrix"``: a learned vector per label; ``"verbalizer"``: the encoder's word embeddings of the
             label's words.

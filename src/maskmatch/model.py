@@ -97,6 +97,16 @@ class MatchingModel(nn.Module):
         """The vectors of label texts that the encoder reads, from all their readings: (F, masks, dim)."""
         return self._joined_labels(self._read(self.method.label_readout, batch))
 
+    def train(self, mode: bool = True) -> MatchingModel:
+        """Training mode, or not; an encoder of pairs has no dropout in either.
+
+        How far two sides are apart cannot be learned where each of them is disturbed by noise of its own.
+        """
+        super().train(mode)
+        if self.pair is not None:
+            self.encoder.train(False)
+        return self
+
     def prepare(self) -> None:
         """Find the ways in which this encoder can be read with less work."""
         if self._pooled_reader is None:

@@ -1,12 +1,12 @@
-"""The read-out of sentence pairs: the states at two masks, one for each side, with their difference and product.
+"""The read-out of sentence pairs: the states at two masks, one for each side, with their difference and distance.
 
-    u, v → (u + v) / 2 + a learned map of [û, v̂, |û - v̂|, û * v̂, |û - v̂|², 1] → one vector
+    u, v → m + |m| * a learned map of [û - v̂, |û - v̂|², 1] → one vector, where m = (u + v) / 2
 
-û and v̂ are u and v, normed. If there is a third mask before them, for the pair as a whole, its state takes the
-place of (u + v) / 2. The map begins at zero, so that without training a pair is matched as any other text. What is
-learned is how much, and where, the two sides by themselves, their difference and their product say which label it is.
-Their distance follows from the others, but hundreds of weights would have to agree on it; as a number of its own it is
-learned from few pairs. The constant is what a distance is large or small against.
+û and v̂ are u and v, normed. If there is a third mask before them, for the pair as a whole, m is its state. The map
+begins at zero, so that without training a pair is matched as any other text. What is learned is what it says about the
+label how far apart the two sides are (in inference and paraphrase, nearly all that a few pairs can teach), and which
+way from one to the other. The distance is also their product, summed up: |û - v̂|² = 2 * dim - 2 * û · v̂. The product
+and the difference of every single feature, read besides, were learned by heart rather than learned from.
 
 The two sides may stand in one prompt, where the encoder sees both at once, or in a prompt each, where it reads them as
 the sentences that it was pretrained on.
@@ -18,8 +18,11 @@ import torch
 from torch import nn
 from torch.nn.functional import layer_norm, linear
 
-PARTS = 4
-"""How many features have the size of a state; the distance and the constant are two more numbers."""
+STEP = 25.0
+"""How much further the map goes than its weights in a step: it begins at nothing and has few steps to learn in."""
+
+DIRECTION = 0.3
+"""How large the whole difference is beside the distance. It has hundreds of weights and can tell all pairs apart."""
 
 
 class PairReadout(nn.Module):
@@ -31,25 +34,21 @@ class PairReadout(nn.Module):
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(dimension, PARTS * dimension + 2))
-        # A step moves every weight by about the rate, and a vector by the sum over all of them: what is not pretrained
-        # learns at a high rate, so without this a few steps would leave nothing of the states.
-        self.scale = dimension**-0.5
+        self.weight = nn.Parameter(torch.zeros(dimension, dimension + 2))
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """States at the masks of the sides, behind that of the pair if it has one (n, 2 or 3, dim) → (n, 1, dim)."""
         *whole, first, second = states.unbind(dim=1)  # (n, dim)
         # Encoders differ in how large their states are. The sides are brought to one size before they are compared, not
-        # after: how far apart they are, and how much alike, is what a pair is about.
+        # after: how far apart they are is what a pair is about.
         size = len(self.weight)
         first, second = (layer_norm(side, (size,)) for side in (first, second))
-        difference = first - second
-        features = torch.cat([first, second, difference.abs(), first * second], dim=-1)  # (n, 4 * dim)
-        of_features = self.weight[:, : PARTS * size]
-        of_distance, of_constant = self.weight[:, PARTS * size :].unbind(dim=1)  # (dim,)
-        # The distance is as large as all features together: in one product with them, 8 bits would not hold both.
-        distance = difference.square().sum(dim=-1, keepdim=True)  # (n, 1)
-        learned = linear(features, of_features) + distance * of_distance + size * of_constant  # (n, dim)
+        difference = first - second  # (n, dim)
+        distance = difference.square().mean(dim=-1, keepdim=True)  # (n, 1)
+        of_distance, of_constant = self.weight[:, size:].unbind(dim=1)  # (dim,)
+        # All weights take steps of one size, so the direction must not grow with the number of its features. The
+        # distance is as large as all of them: in one product with them, 8 bits would not hold both.
+        learned = linear(difference * (DIRECTION / size), self.weight[:, :size]) + distance * of_distance + of_constant
         matched = whole[0] if whole else states.mean(dim=1)
-        vectors: torch.Tensor = (matched + self.scale * learned)[:, None]
+        vectors: torch.Tensor = (matched + STEP * matched.norm(dim=-1, keepdim=True) * learned)[:, None]
         return vectors

@@ -27,13 +27,14 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
-from maskmatch.config import MatcherConfig, TrainingSummary
+from maskmatch.config import MatcherConfig
 from maskmatch.encoder import Encoder
 from maskmatch.errors import MaskMatchError
 from maskmatch.label_examples import NO_CENTRES, Centres
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.mlm_head import HeadConfig
 from maskmatch.model_card import model_card
+from maskmatch.training_config import TrainingSummary
 from maskmatch.whole_folder import recover, whole_folder
 
 if TYPE_CHECKING:

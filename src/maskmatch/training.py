@@ -21,9 +21,9 @@ from transformers import (
 )
 
 from maskmatch.checkpoints import PARTS, checkpoint_to_resume
-from maskmatch.config import TrainingConfig, TrainingSummary
 from maskmatch.errors import MaskMatchError
 from maskmatch.label_memory import MEMORY_FILE
+from maskmatch.training_config import TrainingConfig, TrainingSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

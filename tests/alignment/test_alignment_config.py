@@ -11,8 +11,8 @@ import torch
 from maskmatch.adapter import Adapter
 from maskmatch.alignment import AlignmentConfig
 from maskmatch.alignment.card import alignment_card
-from maskmatch.config import TrainingSummary
 from maskmatch.errors import MaskMatchError
+from maskmatch.training_config import TrainingSummary
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ from maskmatch.whole_folder import recover, whole_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from maskmatch.config import TrainingSummary
     from maskmatch.data.label_sets import LabelledTexts
     from maskmatch.labels import LabelsLike
+    from maskmatch.training_config import TrainingSummary
 
 MAX_LENGTH = 128
 """Alignment reads at most this many tokens of a text: what it teaches does not hang on length."""

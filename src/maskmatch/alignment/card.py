@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from maskmatch.adapter import Adapter
     from maskmatch.alignment.config import AlignmentConfig
-    from maskmatch.config import TrainingSummary
+    from maskmatch.training_config import TrainingSummary
 
 
 def alignment_card(

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.config import TrainingConfig
 from maskmatch.errors import MaskMatchError
+from maskmatch.training_config import TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

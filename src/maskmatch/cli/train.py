@@ -12,8 +12,8 @@ from maskmatch.cli import options
 
 if TYPE_CHECKING:
     from maskmatch.classifier import MaskMatcher
-    from maskmatch.config import TrainingConfig
     from maskmatch.data import Examples
+    from maskmatch.training_config import TrainingConfig
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Training:
 
     def config(self, seed: int) -> TrainingConfig:
         """The same as the library takes it."""
-        from maskmatch.config import TrainingConfig
+        from maskmatch.training_config import TrainingConfig
 
         return TrainingConfig(**vars(self), seed=seed)
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from maskmatch.comparison.regimes import Regime
     from maskmatch.comparison.splits import Rows, Splits
     from maskmatch.comparison.variants import Variant
-    from maskmatch.config import TrainingConfig
     from maskmatch.labels import LabelSet
+    from maskmatch.training_config import TrainingConfig
 
 Split = Literal["test", "dev"]
 

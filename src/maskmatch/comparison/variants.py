@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.config import TrainingConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.methods import Method, find_method
 from maskmatch.settings import added_setting, as_json
+from maskmatch.training_config import TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
