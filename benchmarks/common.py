@@ -54,9 +54,10 @@ def mean_and_sd(values: list[float]) -> dict[str, float]:
 
 def usual_epochs(texts: int, labels: int) -> float:
     """How many epochs mask-matching trains on so many texts of so many labels, unless told otherwise."""
+    from maskmatch import METHODS
     from maskmatch.training_config import TrainingConfig
 
-    return TrainingConfig().resolved(texts, moving_labels=labels).epochs or 0.0
+    return TrainingConfig().resolved(METHODS["mask-matching"], texts, moving_labels=labels).epochs or 0.0
 
 
 def read_results(name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from maskmatch.tasks import TASKS, Task
 from maskmatch.training_config import EXAMPLE_SHARE, TrainingConfig
 
 OWN_TASK = Task("ticket", "tickets", ("subject", "body"), "{subject}: {body} {mask}", "{label}: {mask}")
+MATCHING = METHODS["mask-matching"]
 OWN_METHOD = Method("own", "max", "prompt", label_readout="cls", similarity=SimilarityConfig(phrases="max"))
 
 
@@ -164,16 +165,22 @@ def test_a_new_method_brings_its_own_prompts_and_similarity() -> None:
     ],
 )
 def test_epochs_suffice_for_some_steps_but_are_three_to_fifty(moving: int, texts: int, epochs: int) -> None:
-    assert TrainingConfig(batch_size=32).resolved(texts, moving_labels=moving).epochs == epochs
-    assert TrainingConfig(epochs=0.5).resolved(texts, moving_labels=moving).epochs == 0.5
+    assert TrainingConfig(batch_size=32).resolved(MATCHING, texts, moving_labels=moving).epochs == epochs
+    assert TrainingConfig(epochs=0.5).resolved(MATCHING, texts, moving_labels=moving).epochs == 0.5
+
+
+def test_a_method_has_a_learning_rate_of_its_own_unless_one_is_given() -> None:
+    rates = {name: TrainingConfig().resolved(METHODS[name], 10, 0).learning_rate for name in METHODS}
+    assert rates == {**dict.fromkeys(METHODS, 2e-4), "pair-matching": 2e-5}
+    assert TrainingConfig(learning_rate=0.1).resolved(METHODS["pair-matching"], 10, 0).learning_rate == 0.1
 
 
 def test_training_texts_have_a_share_where_labels_can_move() -> None:
-    assert TrainingConfig().resolved(10, moving_labels=2).example_share == EXAMPLE_SHARE
-    assert TrainingConfig().resolved(10, moving_labels=0).example_share is None
-    by_name = TrainingConfig(example_share=0).resolved(330, moving_labels=33)
+    assert TrainingConfig().resolved(MATCHING, 10, moving_labels=2).example_share == EXAMPLE_SHARE
+    assert TrainingConfig().resolved(MATCHING, 10, moving_labels=0).example_share is None
+    by_name = TrainingConfig(example_share=0).resolved(MATCHING, 330, moving_labels=33)
     assert by_name.example_share == 0
-    assert by_name.epochs == TrainingConfig().resolved(330, moving_labels=0).epochs == 10
+    assert by_name.epochs == TrainingConfig().resolved(MATCHING, 330, moving_labels=0).epochs == 10
     with pytest.raises(MaskMatchError, match="at most 1"):
         TrainingConfig(example_share=1.5)
 

@@ -111,7 +111,7 @@ def test_two_sides_that_say_the_same_are_not_apart_in_training_either(tiny: Tiny
     model = matcher.model().train()
     once, again = (model(**data.batch(range(4)))["scores"] for _ in range(2))
     torch.testing.assert_close(once, again)
-    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli").model()
+    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="mask-matching").model()
     assert plain.train().encoder.training
 
 
@@ -148,6 +148,13 @@ def test_a_task_with_a_mask_for_each_side_keeps_its_prompt() -> None:
     task = Task("own", "pairs", ("text", "text_b"), ONE, method="pair-matching")
     config = MatcherConfig.make(max_length=64, task=task)
     assert [prompt.template for prompt in config.prompts] == [ONE]
+
+
+@pytest.mark.parametrize("task", ["nli", "paraphrase", "word-in-context"])
+def test_tasks_of_pairs_read_both_sides_unless_there_is_a_prompt_of_the_users_own(task: str) -> None:
+    assert MatcherConfig.make(max_length=64, task=task).method.name == "pair-matching"
+    assert MatcherConfig.make(max_length=64, task=task, prompt=WHOLE).method.name == "mask-matching"
+    assert MatcherConfig.make(max_length=64, task=task, prompt=SIDES, method="pair-matching").pool
 
 
 def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:

@@ -37,7 +37,7 @@ _HOMES = {
     "MaskMatcher": "classifier",
     "Comparison": "comparison",
     "compare": "comparison",
-    "TrainingConfig": "config",
+    "TrainingConfig": "training_config",
     "draw_fraction": "data",
     "draw_shots": "data",
     "load_examples": "data",

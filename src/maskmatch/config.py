@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from maskmatch.choices import Debias, MaskJoin, PhraseJoin, SearchKind, SimilarityKind
 from maskmatch.errors import MaskMatchError
-from maskmatch.methods import Method, find_method
+from maskmatch.methods import METHODS, Method, find_method
 from maskmatch.prompts import Prompt
 from maskmatch.settings import as_json
 from maskmatch.similarity_config import SimilarityConfig
@@ -174,7 +174,7 @@ class MatcherConfig:
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
-        method = find_method(task.method if method is None else method)
+        method = _own_method(task, prompt) if method is None else find_method(method)
         prompt = _own_prompt(task, method) if prompt is None else prompt
         if label_prompt is None:
             label_prompt = task.label_prompt if method.label_masked else "{label}"
@@ -251,6 +251,12 @@ class MatcherConfig:
             search=data.get("search"),  # folders from before it was a choice have none
             debias=data.get("debias"),
         )
+
+
+def _own_method(task: Task, prompt: str | Sequence[str] | None) -> Method:
+    """The method of a task; where that reads pairs, a prompt of the user's own is rather taken as any other prompt."""
+    method = find_method(task.method)
+    return METHODS["mask-matching"] if method.reads_pairs and prompt is not None else method
 
 
 def _own_prompt(task: Task, method: Method) -> str | Sequence[str]:

@@ -70,7 +70,8 @@ def fit_scorer(
                 "Training texts cannot have a share in label vectors here: it takes a method that reads label prompts "
                 "by themselves, with as many masks as the input prompt, and one label a text. Leave example_share out."
             )
-        config = config.resolved(len(rows), len(set(rows)) if scorer.config.moves_labels else 0)
+        moving = len(set(rows)) if scorer.config.moves_labels else 0
+        config = config.resolved(scorer.config.method, len(rows), moving)
         set_seed(config.seed)  # before anything is drawn, such as a label matrix
         if not trained:
             scorer.forget_model()  # what an earlier call may have drawn does not follow the seed

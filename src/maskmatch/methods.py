@@ -7,12 +7,16 @@ from typing import Literal, get_args
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.readout import InputReadout, Readout
+from maskmatch.settings import added_setting
 from maskmatch.similarity_config import SimilarityConfig
 
 LabelSource = Literal["prompt", "matrix", "verbalizer"]
 
 COSINE = SimilarityConfig.of("cosine")
 DOT = SimilarityConfig.of("dot")
+
+USUAL_RATE = 2e-4
+"""The learning rate that suits most methods."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Method:
         transform: Whether the input vector goes through the head of a masked language model: the encoder's own, where
             label vectors are words and its checkpoint has one, and else a new one.
         similarity: How the two are compared, unless the user says otherwise.
+        learning_rate: The peak learning rate of the encoder, unless the user says otherwise.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Method:
     label_readout: Readout = "mask"
     transform: bool = False
     similarity: SimilarityConfig = COSINE
+    learning_rate: float = added_setting(USUAL_RATE)
 
     def __post_init__(self) -> None:
         for name, value, choices in (
@@ -99,7 +105,8 @@ METHODS = {
         Method("prompt-tuning", "mask", "verbalizer", transform=True, similarity=DOT),
         Method("semantic-matching", "mean", "prompt", label_readout="mean"),
         Method("mask-matching", "mask", "prompt"),
-        Method("pair-matching", "pair", "prompt"),
+        # Nearly all that a few pairs can teach is in the map that compares the sides, not in how each of them is read.
+        Method("pair-matching", "pair", "prompt", learning_rate=USUAL_RATE / 10),
     )
 }
 

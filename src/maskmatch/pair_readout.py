@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn.functional import layer_norm, linear
 
-STEP = 25.0
+STEP = 250.0
 """How much further the map goes than its weights in a step: it begins at nothing and has few steps to learn in."""
 
 DIRECTION = 0.3

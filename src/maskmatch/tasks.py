@@ -128,6 +128,7 @@ TASKS = {
                 "{text} {mask}, {text_b}",
                 'Given "{text}", "{text_b}" is {mask}.',
             ),
+            method="pair-matching",
         ),
         Task(
             "paraphrase",
@@ -139,6 +140,7 @@ TASKS = {
                 'The two are {mask}: "{text}" and "{text_b}"',
                 '"{text}" compared with "{text_b}": {mask}.',
             ),
+            method="pair-matching",
         ),
         Task(
             "word-in-context",
@@ -150,6 +152,7 @@ TASKS = {
                 '"{text}" and "{text_b}": the meaning of {entity} is {mask}.',
                 'For "{entity}" it is a {mask}: "{text}" and "{text_b}"',
             ),
+            method="pair-matching",
         ),
         Task(
             "relation",

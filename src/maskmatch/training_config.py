@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from maskmatch.methods import Method
+
 USUAL_STEPS, FEW_STEPS = 100, 40
 """How many steps suffice, and how many where a few training texts have a share in the vectors of their labels."""
 
@@ -38,7 +40,8 @@ class TrainingConfig:
     Args:
         epochs: Passes over the training data. None: 3 to 50, enough for 100 steps; where training texts have a share in
             the vectors of their labels, for 40 steps with up to 10 texts a label, rising to 100 with 25.
-        learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero.
+        learning_rate: The peak learning rate of the encoder; it rises over the first tenth and falls to zero. None:
+            what suits the method.
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.
         weight_decay: Weight decay of the encoder's matrices.
@@ -61,7 +64,7 @@ class TrainingConfig:
     """
 
     epochs: float | None = None
-    learning_rate: float = 2e-4
+    learning_rate: float | None = None
     head_rate: float = 10.0
     batch_size: int = 32
     weight_decay: float = 0.01
@@ -87,7 +90,7 @@ class TrainingConfig:
             "patience",
         ):
             value = getattr(self, name)
-            if value is None and name in ("epochs", "example_share", "patience"):
+            if value is None and name in ("epochs", "learning_rate", "example_share", "patience"):
                 continue
             kind, number = (Integral, "whole number") if name in WHOLE_NUMBERS else (Real, "number")
             zero = name in ("weight_decay", "hold", "example_share", "seed")
@@ -115,10 +118,11 @@ class TrainingConfig:
             )
         return replace(self, **options)
 
-    def resolved(self, texts: int, moving_labels: int) -> TrainingConfig:
+    def resolved(self, method: Method, texts: int, moving_labels: int) -> TrainingConfig:
         """The same settings with what was left open spelled out.
 
         Args:
+            method: What is trained.
             texts: The number of training texts.
             moving_labels: How many labels have training texts that their vectors can move towards; 0 where none can.
         """
@@ -131,7 +135,8 @@ class TrainingConfig:
             if share and moving_labels:
                 steps = min(USUAL_STEPS, FEW_STEPS * max(1.0, texts / moving_labels / FEW_TEXTS))
             epochs = max(LEAST_EPOCHS, min(MOST_EPOCHS, math.ceil(steps / steps_an_epoch)))
-        return replace(self, epochs=epochs, example_share=share)
+        rate = method.learning_rate if self.learning_rate is None else self.learning_rate
+        return replace(self, epochs=epochs, learning_rate=rate, example_share=share)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ import pytest
 import maskmatch
 from comparison_tools import QUICK, quick, rows, toy_splits
 from maskmatch import METHODS, LabelSet, MaskMatchError
-from maskmatch.comparison import Comparison, Regime, Rows, Splits, Variant, compare, runner
+from maskmatch.comparison import Comparison, Regime, Rows, Splits, Variant, compare, runner, usual_methods
 from maskmatch.comparison.cells import Answers
 from maskmatch.comparison.measuring import peak_megabytes
 from maskmatch.comparison.splits import parse_datasets
+from maskmatch.tasks import TASKS
 from tiny_models import write_tiny_encoder
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ def test_what_has_changed_runs_again(tiny: Callable[[str], Path], tmp_path: Path
     described = replace(data, label_set=LabelSet.of(dict.fromkeys(data.labels, "so to speak")))
     assert runs(described, methods, ["zero-shot"], 1) == 1
     assert runs(data, methods, ["zero-shot"], 1) == 0
+    preset = replace(data, task=replace(data.task, method="semantic-matching"))
+    assert runs(preset, methods, ["zero-shot"], 1) == 0, "what the task itself would take plays no part"
 
 
 def test_other_weights_in_the_same_folder_run_again(tmp_path: Path, ran: list[str]) -> None:
@@ -292,6 +295,12 @@ def test_more_texts_a_label_are_trained_on_for_more_steps() -> None:
     steps_an_epoch = 2
     assert plans["mask-matching"].training.epochs == math.ceil(40 * (60 / 3) / 10 / steps_an_epoch)
     assert plans["fine-tuning"].training.epochs == 100 / steps_an_epoch
+
+
+def test_pairs_are_compared_by_their_own_method_too() -> None:
+    assert "pair-matching" in usual_methods([TASKS["nli"], TASKS["paraphrase"]])
+    assert usual_methods([TASKS["nli"], TASKS["topic"]]) == usual_methods([TASKS["topic"]])
+    assert "pair-matching" not in usual_methods([TASKS["topic"]])
 
 
 def test_variants_differ_by_what_they_may() -> None:

@@ -19,7 +19,9 @@ def compare(
     *,
     data: Datasets,
     output: Annotated[Path, typer.Option("--output", "-o", help="A folder for cells, results and report.")],
-    methods: Annotated[str | None, typer.Option(help="Methods, with commas between; all if left out.")] = None,
+    methods: Annotated[
+        str | None, typer.Option(help="Methods, with commas between; all that suit if left out.")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="How many seeds, each with draws of its own.", min=1)] = 3,
     reference: Annotated[str | None, typer.Option(help="The method to test the others against.")] = None,
     model: options.ModelName = None,
@@ -40,8 +42,9 @@ def compare(
     from maskmatch.comparison.provenance import command_line
 
     how: dict[str, Any] = {"seeds": seeds, "model": encoder, "folder": output, "say": options.tell}
-    found, variants = regimes.make(data.paper is not None), settings.variants(methods)
+    found = regimes.make(data.paper is not None)
     datasets = data.load(task, reading)
+    variants = settings.variants(methods, datasets)
     if settings.tune is not None:
         tuning = tune(datasets, variants, found, dev_rows=test_rows, **settings.grid(), **how)
         _save_tuning(tuning, settings.tune, json)

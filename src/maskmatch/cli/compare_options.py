@@ -11,6 +11,8 @@ import typer
 from maskmatch.cli import options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from maskmatch.comparison import Regime, Splits, Variant
 
 DATA, REGIMES = "Datasets", "Regimes (several may be given)"
@@ -174,15 +176,14 @@ class Settings:
         }
         return {name: values for name, values in tried.items() if values}
 
-    def variants(self, methods: str | None) -> list[Variant]:
-        """The methods to compare, by their names with commas between, or all."""
-        from maskmatch.comparison import Variant
-        from maskmatch.methods import ANY_TEXT_METHODS
+    def variants(self, methods: str | None, datasets: Sequence[Splits]) -> list[Variant]:
+        """The methods to compare, by their names with commas between, or all that suit the datasets."""
+        from maskmatch.comparison import Variant, usual_methods
 
         training: dict[str, Any] = {"batch_size": self.batch_size}
         training |= {} if self.epochs is None else {"epochs": self.epochs}
         named = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-        names = ANY_TEXT_METHODS if named is None else named
+        names = usual_methods([data.task for data in datasets]) if named is None else named
         return [Variant(name, name, training=training) for name in names]
 
 

@@ -47,7 +47,10 @@ class Training:
     """How to train."""
 
     epochs: options.Epochs = None
-    learning_rate: options.LearningRate = 2e-4
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(help="The peak rate; what suits the method if left out.", rich_help_panel=options.TRAINING),
+    ] = None
     batch_size: options.StepSize = 32
     hold: Annotated[
         float,

@@ -8,7 +8,7 @@ from maskmatch.comparison.results import Comparison
 from maskmatch.comparison.splits import Rows, Splits
 from maskmatch.comparison.statistics import PairedDifference, Spread, paired_bootstrap, spread
 from maskmatch.comparison.tuning import Setting, Tuning, tune
-from maskmatch.comparison.variants import Variant
+from maskmatch.comparison.variants import Variant, usual_methods
 
 __all__ = [
     "Cell",
@@ -27,4 +27,5 @@ __all__ = [
     "paired_bootstrap",
     "spread",
     "tune",
+    "usual_methods",
 ]

@@ -6,7 +6,7 @@ import gc
 import json
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from maskmatch.encoder import find_model
 from maskmatch.errors import MaskMatchError
 from maskmatch.settings import as_json
 from maskmatch.targets import row_labels
+from maskmatch.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -91,7 +92,7 @@ class Plan:
         settings = {
             "maskmatch": versions().get("maskmatch"),
             "dataset": self.data.name,
-            "task": self.data.task,
+            "task": replace(self.data.task, method=Task.method),  # its own plays no part: the variant has one
             "labels": digest(repr([self.labels.label(id_) for id_ in self.labels]).encode()),
             "variant": self.variant.to_json(),
             "model": {"name": None if self.model is None else str(self.model), "digest": self.weights},

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.methods import Method, find_method
+from maskmatch.methods import ANY_TEXT_METHODS, Method, find_method
 from maskmatch.settings import added_setting, as_json
 from maskmatch.training_config import TrainingConfig
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from maskmatch.comparison.label_changes import LabelChange
+    from maskmatch.tasks import Task
 
 MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "masks", "phrase_join", "max_length", "debias")
 OWN_BUSINESS = ("seed", "checkpoints", "resume")
@@ -74,7 +75,7 @@ class Variant:
             seed: The seed.
             moving_labels: How many labels have training texts that their vectors can move towards; 0 where none can.
         """
-        config = TrainingConfig().changed({**self.training, "seed": seed}).resolved(texts, moving_labels)
+        config = TrainingConfig().changed({**self.training, "seed": seed}).resolved(self.row, texts, moving_labels)
         assert config.epochs is not None
         return replace(config, epochs=self.epoch_factor * config.epochs)
 
@@ -94,6 +95,12 @@ class Variant:
             "epoch_factor": self.epoch_factor,
             **changed,
         }
+
+
+def usual_methods(tasks: Sequence[Task]) -> list[str]:
+    """The methods that suit the texts of every task, and the one that all of these tasks have as their own."""
+    own = {task.method for task in tasks}
+    return list(dict.fromkeys([*ANY_TEXT_METHODS, *(own if len(own) == 1 else ())]))
 
 
 def variants_of(methods: Sequence[str | Method | Variant]) -> list[Variant]:
