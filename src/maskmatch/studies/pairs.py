@@ -128,7 +128,8 @@ PAIRS = Study(
         "suits it best in the experiment.",
         "A prompt is read up to 96 tokens, so long sides that are read apart are cut less than a long pair. Measured "
         "on 500 test rows at most.",
-        "How the sides are compared was chosen by dev rows of qqp_10k, with as many training rows.",
+        "How the sides are compared, and at what learning rate, was chosen by dev rows of these datasets, with as many "
+        "training rows.",
         "Training texts have no share in label vectors (example_share 0), as they cannot where labels see the pair.",
     ),
     test_rows=500,
