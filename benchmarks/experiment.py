@@ -1,4 +1,4 @@
-"""The paper's experiment on the embedded encoder: eight tasks and more, five methods, every regime of data.
+"""The paper's experiment on the embedded encoder: eight tasks and more, five methods, few training rows and many.
 
     python -m benchmarks.experiment --data FOLDER [--larger FOLDER] [--only PART …]
 

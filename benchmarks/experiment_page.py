@@ -88,18 +88,21 @@ def verdict(tests: list[dict[str, Any]]) -> str:
     sentences = []
     for method in dict.fromkeys(row["method"] for row in tests):
         rows = [row for row in tests if row["method"] == method]
-        above = [row["dataset"] for row in rows if row["difference"] > 0 and row["p"] < CERTAIN]
-        below = [row["dataset"] for row in rows if row["difference"] < 0 and row["p"] < CERTAIN]
-        open_ = [row["dataset"] for row in rows if row["p"] >= CERTAIN]
-        told = [
-            f"{word} on {', '.join(names)}"
-            for word, names in (("better", above), ("**worse**", below), ("not told apart", open_))
-            if names
-        ]
+        words = ("better", "**worse**", "not with every training draw", "not told apart")
+        named = {word: [row["dataset"] for row in rows if _word(row) == word] for word in words}
+        told = [f"{word} on {', '.join(names)}" for word, names in named.items() if names]
         sentences.append(f"Against {method}: {'; '.join(told)}.")
-    return f"Mask-matching by the paired test on accuracy (p below {CERTAIN:g}):\n\n" + "\n".join(
-        f"- {sentence}" for sentence in sentences
-    )
+    about = f"Mask-matching by the paired test on accuracy (p below {CERTAIN:g}), if every seed agrees:"
+    return f"{about}\n\n" + "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _word(row: dict[str, Any]) -> str:
+    """What a paired test says, which is about test rows, and seeds, which are about training rows."""
+    if row["p"] >= CERTAIN:
+        return "not told apart"
+    if not all(each * row["difference"] > 0 for each in row["by_seed"]):
+        return "not with every training draw"
+    return "better" if row["difference"] > 0 else "**worse**"
 
 
 def test_table(tests: list[dict[str, Any]]) -> str:

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 from torch.nn.functional import layer_norm
+from transformers import TrainerCallback
 
 from maskmatch import METHODS, ExportedMatcher, MaskMatcher, MaskMatchError, export
 from maskmatch.config import MatcherConfig
 from maskmatch.pair_readout import DIRECTION, STEP, PairReadout
-from maskmatch.tasks import Task
+from maskmatch.tasks import TASKS, Task
 from maskmatch.training_data import training_data
 from toy_data import A_LITTLE
 
@@ -46,7 +47,7 @@ def test_difference_and_distance_are_read_beside_the_two_sides() -> None:
     weights = readout.weight.split([6, 1, 1], dim=1)
     learned = sum(part @ weight.T for part, weight in zip(parts, weights, strict=True))
     whole = (first + second) / 2
-    expected = whole + STEP * whole.norm(dim=1, keepdim=True) * learned
+    expected = whole + STEP / 6**0.5 * whole.norm(dim=1, keepdim=True) * learned
     torch.testing.assert_close(readout(states)[:, 0], expected)
 
 
@@ -104,20 +105,58 @@ def test_how_far_the_sides_are_apart_is_read_whatever_their_size() -> None:
     torch.testing.assert_close(readout(states * 7)[:, 0] - whole * 7, added * 7, atol=1e-3, rtol=1e-3)
 
 
-def test_two_sides_that_say_the_same_are_not_apart_in_training_either(tiny: Tiny) -> None:
-    """Dropout would set them apart, each by noise of its own."""
+def test_the_encoder_of_pairs_has_no_dropout(tiny: Tiny) -> None:
+    """Dropout would set two sides apart that say the same, each by noise of its own."""
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=SIDES)
     data = training_data(matcher._scorer, PAIRS, TRUTH, matcher._known_labels())
     model = matcher.model().train()
     once, again = (model(**data.batch(range(4)))["scores"] for _ in range(2))
     torch.testing.assert_close(once, again)
+    seen = []
+
+    class Look(TrainerCallback):
+        def on_step_end(self, *args: Any, model: Any, **options: Any) -> None:
+            dropouts = [module for module in model.encoder.modules() if isinstance(module, torch.nn.Dropout)]
+            seen.append(model.training and dropouts and not any(module.training for module in dropouts))
+
+    matcher.fit(PAIRS, TRUTH, dev=(PAIRS, TRUTH), callbacks=[Look()], **A_LITTLE)
+    assert seen
+    assert all(seen), "also after a look at dev data"
     plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="mask-matching").model()
     assert plain.train().encoder.training
 
 
+@pytest.mark.parametrize("method", ["pair-matching", "mask-matching"])
+def test_states_can_be_computed_twice_to_save_memory(tiny: Tiny, method: str) -> None:
+    def probabilities(**arguments: Any) -> Any:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method=method)
+        for module in matcher.encoder.model.modules():  # what is computed twice has to be the same twice
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        matcher.fit(PAIRS, TRUTH, arguments=arguments, **A_LITTLE)
+        return matcher.predict_proba(PAIRS), matcher.encoder.model
+
+    plain, _ = probabilities()
+    saving, encoder = probabilities(gradient_checkpointing=True)
+    assert encoder.is_gradient_checkpointing
+    np.testing.assert_allclose(saving, plain, atol=1e-3)
+
+
+def test_with_its_defaults_it_learns_whether_two_sides_say_the_same() -> None:
+    words = ["money", "dog", "station", "music", "rain", "doctor"]
+    pairs = [{"text": one, "text_b": other} for one in words for other in (one, words[words.index(one) - 2])]
+    truth = ["same", "other"] * len(words)
+    matcher = MaskMatcher.from_pretrained(task="paraphrase").fit(pairs, truth)
+    assert matcher.config.method.name == "pair-matching"
+    assert matcher.training_ is not None
+    assert matcher.training_.config["learning_rate"] == 2e-5
+    others = [{"text": "bread", "text_b": "bread"}, {"text": "bread", "text_b": "football"}]
+    assert matcher.predict([*pairs, *others]) == [*truth, "same", "other"]
+
+
 @pytest.mark.parametrize(
     "method",
-    ["pair-matching", replace(METHODS["fine-tuning"], name="both sides", input_readout="pair")],
+    ["pair-matching", replace(METHODS["pair-matching"], name="both sides", label_source="matrix")],
     ids=["labels by name", "a matrix"],
 )
 @pytest.mark.parametrize("prompt", [ONE, SIDES, [WHOLE, *SIDES]], ids=["one prompt", "sides", "whole and sides"])
@@ -155,6 +194,16 @@ def test_tasks_of_pairs_read_both_sides_unless_there_is_a_prompt_of_the_users_ow
     assert MatcherConfig.make(max_length=64, task=task).method.name == "pair-matching"
     assert MatcherConfig.make(max_length=64, task=task, prompt=WHOLE).method.name == "mask-matching"
     assert MatcherConfig.make(max_length=64, task=task, prompt=SIDES, method="pair-matching").pool
+    seeing = MatcherConfig.make(max_length=64, task=task, label_prompt="{text_b} {label} {mask}")
+    assert seeing.method.name == "mask-matching"
+    renamed = MatcherConfig.make(max_length=64, task=task, label_prompt="{label}: {mask}")
+    assert renamed.method.name == "pair-matching"
+
+
+def test_a_classifier_from_before_tasks_had_a_method_keeps_its_prompt() -> None:
+    older = replace(TASKS["nli"], method="mask-matching")
+    config = MatcherConfig.make(max_length=64, task=older, prompt=WHOLE)
+    assert config.changed(task="nli").prompt.template == WHOLE
 
 
 def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:
@@ -180,12 +229,13 @@ def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:
             "or three, of which the first is that of the pair as a whole",
         ),
         ({"task": "nli", "prompt": ["{text} {mask}", "{text_b} {mask*2}"]}, "do not have the same number of masks"),
+        ({"task": "nli", "prompt": SIDES, "method": None}, "read by the method pair-matching: name it with them."),
         ({"task": "topic"}, "The task 'topic' has a single field, so there is no pair to read"),
     ],
 )
 def test_a_prompt_without_a_mask_for_each_side_is_refused(tiny: Tiny, options: Any, message: str) -> None:
     with pytest.raises(MaskMatchError) as caught:
-        MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="pair-matching", **options)
+        MaskMatcher.from_pretrained(tiny("bert"), LABELS, **{"method": "pair-matching", **options})
     assert message in str(caught.value)
 
 

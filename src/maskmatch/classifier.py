@@ -88,11 +88,12 @@ class MaskMatcher(Predictor):
                 of either on the hub.
             labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out when
                 ``fit`` follows.
-            task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields and prompts.
+            task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields, prompts and method.
             prompt: An input prompt instead of the task's. Or several: a text is read in each of them, and its vector
                 is the mean; with pair-matching they are the pair and its sides.
             label_prompt: A label prompt instead of the task's, or several.
-            method: "mask-matching", or one of the methods it is compared with.
+            method: "mask-matching", or another one. None: the task's, which is "pair-matching" for pairs unless prompts
+                are given, and else "mask-matching".
             similarity: "cosine" or "dot", or a SimilarityConfig with its temperature.
             masks: How several masks are compared: by their "mean", by "concat" (one behind the other, as many on both
                 sides), or "late" (each mask of the text with the label's mask that suits it best). None: as the

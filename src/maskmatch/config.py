@@ -133,9 +133,10 @@ class MatcherConfig:
                 same_fields = sides or set(other.fields) == set(prompts[0].fields)
                 if not same_fields or other.masks != prompts[0].masks:
                     alike = "number of masks" if sides else "fields and number of masks"
+                    hint = " Prompts for each side of a pair are read by the method pair-matching: name it with them."
                     raise MaskMatchError(
                         f"The prompts {prompts[0].template!r} and {other.template!r} do not have the same {alike}; "
-                        "prompts that are given together have to."
+                        f"prompts that are given together have to.{hint if len(self.task.fields) > 1 else ''}"
                     )
         if self.debias not in get_args(Debias):
             raise MaskMatchError(f"debias is {self.debias!r}; choose one of {', '.join(get_args(Debias))}.")
@@ -174,7 +175,7 @@ class MatcherConfig:
     ) -> MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
-        method = _own_method(task, prompt) if method is None else find_method(method)
+        method = _own_method(task, prompt, label_prompt) if method is None else find_method(method)
         prompt = _own_prompt(task, method) if prompt is None else prompt
         if label_prompt is None:
             label_prompt = task.label_prompt if method.label_masked else "{label}"
@@ -213,7 +214,7 @@ class MatcherConfig:
             "search": self.search,
             "debias": self.debias,
         }
-        if task == self.task and method == self.method:
+        if replace(task, method=self.task.method) == self.task and method == self.method:
             kept |= {"prompt": _told(self.prompts), "label_prompt": _told(self.label_prompts)}
         if method == self.method:
             kept["similarity"] = self.similarity
@@ -253,10 +254,15 @@ class MatcherConfig:
         )
 
 
-def _own_method(task: Task, prompt: str | Sequence[str] | None) -> Method:
-    """The method of a task; where that reads pairs, a prompt of the user's own is rather taken as any other prompt."""
+def _own_method(task: Task, prompt: str | Sequence[str] | None, label_prompt: str | Sequence[str] | None) -> Method:
+    """The method of a task.
+
+    Where that reads pairs, a prompt of the user's own is rather taken as any other; and so where labels see the text.
+    """
     method = find_method(task.method)
-    return METHODS["mask-matching"] if method.reads_pairs and prompt is not None else method
+    seen = [] if label_prompt is None else _templates(label_prompt)
+    others = prompt is not None or any(f"{{{field}}}" in template for template in seen for field in task.fields)
+    return METHODS["mask-matching"] if method.reads_pairs and others else method
 
 
 def _own_prompt(task: Task, method: Method) -> str | Sequence[str]:

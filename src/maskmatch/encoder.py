@@ -250,6 +250,18 @@ def encode_prompts(
     return found
 
 
+@contextmanager
+def not_training(encoder: PreTrainedModel) -> Iterator[None]:
+    """Without dropout; then every part is in the mode again that it was in, which need not be that of the whole."""
+    modes = [(module, module.training) for module in encoder.modules()]
+    encoder.train(False)
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
 def hidden_states(model: PreTrainedModel, batch: TokenBatch) -> torch.Tensor:
     """The last layer's states of a batch: (rows, length, dim)."""
     output: torch.Tensor = model(input_ids=batch.input_ids, attention_mask=batch.attention_mask).last_hidden_state

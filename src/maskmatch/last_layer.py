@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from maskmatch.encoder import TokenBatch, hidden_states
+from maskmatch.encoder import TokenBatch, hidden_states, not_training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,14 +44,11 @@ class LastLayer:
         if attention is None:
             return None
         shortcut = cls(encoder, attention)
-        was_training = encoder.training
-        encoder.train(False)
         try:
-            agrees = shortcut._agrees()
+            with not_training(encoder):
+                agrees = shortcut._agrees()
         except (RuntimeError, IndexError, TypeError):  # shapes that do not fit, or a device that computes nothing
             agrees = False
-        finally:
-            encoder.train(was_training)
         if agrees:
             return shortcut
         shortcut._hook.remove()

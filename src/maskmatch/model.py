@@ -9,7 +9,7 @@ Every method is this model; ``methods.py`` says where each method's two kinds of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
@@ -105,7 +105,14 @@ class MatchingModel(nn.Module):
         super().train(mode)
         if self.pair is not None:
             self.encoder.train(False)
+            for module in self.encoder.modules():
+                if hasattr(module, "gradient_checkpointing"):
+                    module.training = mode  # of these alone, not of what they hold: else they would keep all states
         return self
+
+    def gradient_checkpointing_enable(self, **options: Any) -> None:
+        """Save memory in training, as transformers' Trainer asks for it: the encoder's states are computed twice."""
+        self.encoder.gradient_checkpointing_enable(**options)
 
     def prepare(self) -> None:
         """Find the ways in which this encoder can be read with less work."""

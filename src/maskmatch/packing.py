@@ -15,7 +15,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
-from maskmatch.encoder import TokenBatch, first_position, hidden_states_of_all
+from maskmatch.encoder import TokenBatch, first_position, hidden_states_of_all, not_training
 from maskmatch.last_layer import CLOSE, at_places
 
 if TYPE_CHECKING:
@@ -133,14 +133,11 @@ def can_pack(encoder: PreTrainedModel) -> bool:
     config = encoder.config
     if config.model_type not in FAMILIES or getattr(config, "is_decoder", False):
         return False
-    was_training = encoder.training
-    encoder.train(False)
     try:
-        return _agrees(encoder)
+        with not_training(encoder):
+            return _agrees(encoder)
     except (RuntimeError, IndexError, TypeError, KeyError):  # another form of encoder than its family's
         return False
-    finally:
-        encoder.train(was_training)
 
 
 @torch.no_grad()

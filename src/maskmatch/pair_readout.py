@@ -1,12 +1,12 @@
 """The read-out of sentence pairs: the states at two masks, one for each side, with their difference and distance.
 
-    u, v → m + |m| * a learned map of [û - v̂, |û - v̂|², 1] → one vector, where m = (u + v) / 2
+    u, v → m + |m| * a learned map of [û - v̂, mean of (û - v̂)², 1] → one vector, where m = (u + v) / 2
 
 û and v̂ are u and v, normed. If there is a third mask before them, for the pair as a whole, m is its state. The map
 begins at zero, so that without training a pair is matched as any other text. What is learned is what it says about the
 label how far apart the two sides are (in inference and paraphrase, nearly all that a few pairs can teach), and which
-way from one to the other. The distance is also their product, summed up: |û - v̂|² = 2 * dim - 2 * û · v̂. The product
-and the difference of every single feature, read besides, were learned by heart rather than learned from.
+way from one to the other. The distance says how large the product of the sides is as well, as they have one size. The
+product and the difference of every single feature, read besides, were learned by heart rather than learned from.
 
 The two sides may stand in one prompt, where the encoder sees both at once, or in a prompt each, where it reads them as
 the sentences that it was pretrained on.
@@ -18,8 +18,9 @@ import torch
 from torch import nn
 from torch.nn.functional import layer_norm, linear
 
-STEP = 250.0
-"""How much further the map goes than its weights in a step: it begins at nothing and has few steps to learn in."""
+STEP = 2000.0
+"""How far the map goes for what its weights are, relative to the root of a state's size. At the method's learning rate
+a step then moves a vector by some four tenths of its length, whatever that size: it has few steps to learn in."""
 
 DIRECTION = 0.3
 """How large the whole difference is beside the distance. It has hundreds of weights and can tell all pairs apart."""
@@ -50,5 +51,6 @@ class PairReadout(nn.Module):
         # distance is as large as all of them: in one product with them, 8 bits would not hold both.
         learned = linear(difference * (DIRECTION / size), self.weight[:, :size]) + distance * of_distance + of_constant
         matched = whole[0] if whole else states.mean(dim=1)
-        vectors: torch.Tensor = (matched + STEP * matched.norm(dim=-1, keepdim=True) * learned)[:, None]
+        length = matched.norm(dim=-1, keepdim=True)
+        vectors: torch.Tensor = (matched + STEP * size**-0.5 * length * learned)[:, None]
         return vectors

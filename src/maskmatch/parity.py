@@ -108,8 +108,8 @@ def parity_texts(config: MatcherConfig, labels: LabelSet) -> list[Any]:
     fields = config.fields
     if len(fields) == 1:
         return list(texts)
-    # Neighbours in the list stand for the other fields.
+    # Neighbours in the list stand for the other fields; in every third row they are alike, as sides of a pair may be.
     return [
-        {name: texts[(number + place) % len(texts)] for place, name in enumerate(fields)}
+        {name: texts[(number + (place if number % 3 else 0)) % len(texts)] for place, name in enumerate(fields)}
         for number in range(len(texts))
     ]

@@ -74,8 +74,8 @@ class Task:
             return (self.prompt,)
         if len(self.fields) < 2:
             raise MaskMatchError(
-                f"The task {self.name!r} has a single field, so there is no pair to read; choose another task or give "
-                "a prompt with two masks."
+                f"The task {self.name!r} has a single field, so there is no pair to read; choose another task or "
+                "method, or give a prompt with two masks."
             )
         first, second, *others = (f"{{{field}}}" for field in self.fields)
         about = f"Here {' and '.join(others)} means {{mask}}." if others else "means {mask}."

@@ -47,9 +47,10 @@ def test_methods_that_read_labels_need_no_training(run: Run, tiny: Tiny, method:
     [
         ["--method", "pair-matching"],
         ["--label-prompt", "{text} {text_b} {label} is {mask}.", "--masks", "late"],
+        ["--method", "pair-matching", "--label-prompt", "{text} {text_b} {label} is {mask}."],
         ["--prompt", "{text} {mask*2}", "--label-prompt", "{text_b} {label} {mask*2}", "--masks", "concat"],
     ],
-    ids=["the pair and its sides", "labels see the pair", "a side in each prompt"],
+    ids=["the pair and its sides", "labels see the pair", "both", "a side in each prompt"],
 )
 def test_designs_for_pairs_are_trained_and_predict(run: Run, tiny: Tiny, tmp_path: Path, design: list[str]) -> None:
     rows = "card lost,lost card,same\nrefund,exchange rate,other\nmoney,the money,same\nparcel,rate,other\n"

@@ -46,9 +46,11 @@ def test_tuning_gives_every_method_the_same_budget(tiny: Callable[[str], Path], 
 
 def test_the_edge_of_the_grid_is_told() -> None:
     chosen = {"a": Setting(1e-3, 1.0), "b": Setting(1e-4, 1.0)}
-    notes = edge_notes(chosen, {"learning_rates": [1e-5, 1e-4, 1e-3]})
+    notes = edge_notes(chosen, {"learning_rates": [1e-5, 1e-4, 1e-3], "epoch_factors": [1.0]})
     assert len(notes) == 1
-    assert "of a is the highest" in notes[0]
+    assert "learning rate of a is the highest" in notes[0]
+    notes = edge_notes(chosen, {"learning_rates": [1e-4], "epoch_factors": [0.5, 1.0]})
+    assert notes == ["The best number of epochs of a, b is the highest that was tried; a better one may lie beyond."]
 
 
 def test_settings_that_starve_a_method_are_refused(tmp_path: Path) -> None:

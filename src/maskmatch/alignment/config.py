@@ -57,6 +57,8 @@ class AlignmentConfig:
         anchor: Any = self.anchor
         if not isinstance(anchor, Real) or not 0 <= float(anchor) < math.inf:
             raise MaskMatchError(f"anchor is {anchor!r}; it has to be a number from 0 on.")
+        if self.learning_rate is None:  # there is no method whose own rate would suit
+            raise MaskMatchError("learning_rate is None; it has to be a number above 0.")
         checked = self.training()
         for name in ("learning_rate", "seed"):
             object.__setattr__(self, name, getattr(checked, name))

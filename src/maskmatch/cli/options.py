@@ -35,7 +35,7 @@ TaskName = Annotated[
 ]
 MethodName = Annotated[
     str | None,
-    typer.Option(help="mask-matching, or a method to compare it with; or the saved classifier's own."),
+    typer.Option(help="A method; left out, the task's (mostly mask-matching) or the saved classifier's own."),
 ]
 InputPrompt = Annotated[
     list[str] | None,

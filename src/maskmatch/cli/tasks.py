@@ -8,20 +8,21 @@ from maskmatch.cli import options
 
 
 def tasks(json: options.AsJson = False) -> None:
-    """List the task presets with their fields, metric, prompts and paraphrases of the prompts."""
+    """List the task presets with their fields, metric, method, prompts and paraphrases of the prompts."""
     from maskmatch.tasks import TASKS
 
     if json:
         options.print_json([asdict(task) for task in TASKS.values()])
         return
     options.print_table(
-        ("task", "what is classified", "fields", "metric", "input prompt", "label prompt", "paraphrases"),
+        ("task", "what is classified", "fields", "metric", "method", "input prompt", "label prompt", "paraphrases"),
         [
             (
                 task.name,
                 task.description,
                 ", ".join(task.fields),
                 task.metric,
+                task.method,
                 task.prompt,
                 task.label_prompt,
                 " | ".join((*task.paraphrases, *task.label_paraphrases)),

@@ -133,8 +133,8 @@ def _significance(comparison: Comparison) -> str:
         f"<section><h2>Is {escape(comparison.reference)} better?</h2>"
         '<p class="quiet">Difference in accuracy, mean over seeds, on the same test rows, with its 95 % interval and '
         f"the two-sided p of a paired bootstrap of {comparison.resamples:,} draws of test rows. It tells "
-        "whether other test rows would show the same, not whether other training rows would: see the spread over "
-        f"seeds for that. p-values are of single tests; with {len(table[1])} of them, some may be small by chance.</p>"
+        "whether other test rows would show the same, not whether other training rows would: see the difference with "
+        f"each seed. p-values are of single tests; with {len(table[1])} of them, some may be small by chance.</p>"
         f"{_table(table, texts=3)}</section>"
     )
 

@@ -62,6 +62,13 @@ class Significance:
     reference: str
     method: str
     result: PairedDifference
+    by_seed: tuple[float, ...]
+    """The difference in accuracy with each seed: what other training rows would show, the test does not tell."""
+
+    @property
+    def same_with_every_seed(self) -> bool:
+        """Whether every seed shows a difference of the same sign as their mean."""
+        return all(each * self.result.difference > 0 for each in self.by_seed)
 
     def to_json(self) -> dict[str, Any]:
         """The row as plain JSON."""
@@ -129,7 +136,7 @@ class Comparison:
             if method == self.reference or own is None:
                 continue
             result = paired_bootstrap(_right(own), _right(cells), resamples=self.resamples)
-            found.append(Significance(dataset, regime, self.reference, method, result))
+            found.append(Significance(dataset, regime, self.reference, method, result, _by_seed(own, cells)))
         return found
 
     def difference(
@@ -195,6 +202,12 @@ class Comparison:
         write_whole(home / "results.json", json.dumps(self.to_dict(), ensure_ascii=False, indent=2, default=str) + "\n")
         write_whole(home / "report.html", self.to_html())
         return home
+
+
+def _by_seed(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[float, ...]:
+    """The differences in accuracy of cells with the same seed."""
+    others = {cell.seed: cell.figures.accuracy for cell in second}
+    return tuple(cell.figures.accuracy - others[cell.seed] for cell in first if cell.seed in others)
 
 
 def _spread(values: Iterable[float | None]) -> Spread | None:

@@ -61,7 +61,7 @@ def _names(row: TableRow) -> tuple[str, ...]:
 
 def significance_table(comparison: Comparison) -> Table:
     """A header, and a row for each method that the reference is tested against."""
-    header = ("dataset", "regime", f"{comparison.reference} less", "accuracy", "95 % interval", "p")
+    header = ("dataset", "regime", f"{comparison.reference} less", "accuracy", "95 % interval", "p", "by seed")
     rows: list[tuple[str, ...]] = [
         (
             row.dataset,
@@ -70,6 +70,7 @@ def significance_table(comparison: Comparison) -> Table:
             f"{row.result.difference:+.3f}",
             f"{row.result.low:+.3f} to {row.result.high:+.3f}",
             p_value(row.result.p),
+            " ".join(f"{each:+.3f}" for each in row.by_seed),
         )
         for row in comparison.significance
     ]

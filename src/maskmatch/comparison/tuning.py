@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from maskmatch.comparison.splits import Splits
     from maskmatch.methods import Method
 
-LEARNING_RATES = (5e-5, 1e-4, 2e-4, 5e-4)
+LEARNING_RATES = (2e-5, 5e-5, 1e-4, 2e-4, 5e-4)
 EPOCH_FACTORS = (1.0, 2.0)
 
 
@@ -211,9 +211,14 @@ def _mean_score(cells: Sequence[Cell], name: str) -> float:
 def edge_notes(chosen: Mapping[str, Setting], budget: Mapping[str, Any]) -> list[str]:
     """Where the best setting lies at the edge of the grid, a better one may lie beyond it."""
     notes = []
-    rates = budget["learning_rates"]
-    for name, setting in chosen.items():
-        if len(rates) > 1 and setting.learning_rate in (rates[0], rates[-1]):
-            end = "lowest" if setting.learning_rate == rates[0] else "highest"
-            notes.append(f"The best learning rate of {name} is the {end} that was tried; a better one may lie beyond.")
+    for what, axis, field_name in (
+        ("learning rate", "learning_rates", "learning_rate"),
+        ("number of epochs", "epoch_factors", "epoch_factor"),
+    ):
+        tried = budget[axis]
+        for end, edge in (("lowest", tried[0]), ("highest", tried[-1])) if len(tried) > 1 else ():
+            names = [name for name, setting in chosen.items() if getattr(setting, field_name) == edge]
+            if names:
+                told = f"The best {what} of {', '.join(names)} is the {end} that was tried"
+                notes.append(f"{told}; a better one may lie beyond.")
     return notes

@@ -29,7 +29,7 @@ BY_MAXIMUM = {"similarity": SimilarityConfig(phrases="max")}
 
 
 def _matcher(context: LabelContext) -> MaskMatcher:
-    return MaskMatcher.from_pretrained(context.model, context.labels, task=context.task)
+    return MaskMatcher.from_pretrained(context.model, context.labels, task=context.task, method="mask-matching")
 
 
 def with_examples(context: LabelContext) -> LabelSet:

@@ -56,7 +56,7 @@ def _label_vectors(labels: LabelSet, data: Splits, model: str | Path | None) -> 
 
 
 def _matcher(labels: LabelSet, data: Splits, model: str | Path | None) -> MaskMatcher:
-    return MaskMatcher.from_pretrained(model, labels, task=data.task)
+    return MaskMatcher.from_pretrained(model, labels, task=data.task, method="mask-matching")
 
 
 def _mean_cosine(vectors: NDArray[np.float32]) -> float:
