@@ -121,11 +121,17 @@ def test_the_experiment_tunes_runs_its_parts_and_goes_on(small_world: Path, monk
 
 def test_the_verdict_of_the_experiment_tells_wins_losses_and_what_is_open() -> None:
     tests = [
-        {"dataset": name, "method": "fine-tuning", "difference": difference, "p": p}
-        for name, difference, p in (("a", 0.1, 0.001), ("b", -0.1, 0.04), ("c", 0.1, 0.2), ("d", -0.1, 0.05))
+        {"dataset": name, "method": "fine-tuning", "difference": difference, "p": p, "by_seed": by_seed}
+        for name, difference, p, by_seed in (
+            ("a", 0.1, 0.001, [0.05, 0.15]),
+            ("b", -0.1, 0.04, [-0.1, -0.1]),
+            ("c", 0.1, 0.2, [0.1, 0.1]),
+            ("d", -0.1, 0.05, [-0.1, -0.1]),
+            ("e", 0.1, 0.001, [0.3, -0.1]),
+        )
     ]
     assert experiment_page.verdict(tests).splitlines()[-1] == (
-        "- Against fine-tuning: better on a; **worse** on b; not told apart on c, d."
+        "- Against fine-tuning: better on a; **worse** on b; not with every training draw on e; not told apart on c, d."
     )
 
 
