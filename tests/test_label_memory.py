@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskmatch import LabelSet, MaskMatcher, MaskMatchError, TrainingConfig, label_memory
-from maskmatch.label_memory import MEMORY_FILE, LabelMemory, samples_labels
+from maskmatch.label_memory import MEMORY_FILE, LabelMemory, moved_along, samples_labels
 from maskmatch.label_vectors import LabelLayout
 from maskmatch.prompts import TokenizedPrompts
 from maskmatch.training_data import training_data
@@ -30,7 +30,7 @@ PHRASES = {"refund": ["money back", "parcel back"], "card lost": None, "exchange
 MANY = [*LABELS, *(f"label {number}" for number in range(40))]
 
 
-def memory_of(counts: list[int], fresh: int, refreshed: int) -> LabelMemory:
+def memory_of(counts: list[int], hardest: int, drawn: int) -> LabelMemory:
     """Kept vectors of labels with so many phrases."""
     layout = LabelLayout.of_texts([[f"{label}/{phrase}" for phrase in range(n)] for label, n in enumerate(counts)])
     texts = len(layout.texts)
@@ -39,12 +39,12 @@ def memory_of(counts: list[int], fresh: int, refreshed: int) -> LabelMemory:
         np.zeros((texts, 1), dtype=np.int64),
         np.zeros(texts, dtype=np.bool_),
     )
-    return LabelMemory(prompts, layout, torch.zeros(texts, 4), pad_id=0, fresh=fresh, refreshed=refreshed)
+    return LabelMemory(prompts, layout, torch.zeros(texts, 4), pad_id=0, hardest=hardest, drawn=drawn)
 
 
-def few(monkeypatch: pytest.MonkeyPatch, fresh: int = 2, refreshed: int = 1) -> None:
-    monkeypatch.setattr(label_memory, "FRESH", fresh)
-    monkeypatch.setattr(label_memory, "REFRESHED", refreshed)
+def few(monkeypatch: pytest.MonkeyPatch, hardest: int = 2, drawn: int = 1) -> None:
+    monkeypatch.setattr(label_memory, "HARDEST", hardest)
+    monkeypatch.setattr(label_memory, "DRAWN", drawn)
 
 
 def data_of(matcher: MaskMatcher, truth: list[Any] = TRUTH, hold: float = 0.0) -> TrainingData:
@@ -58,35 +58,36 @@ class TestChoice:
     @given(st.data())
     def test_own_labels_are_read_and_the_number_is_bounded(self, data: st.DataObject) -> None:
         counts = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=30))
-        fresh, refreshed = data.draw(st.integers(1, 20)), data.draw(st.integers(0, 20))
-        memory = memory_of(counts, fresh, refreshed)
+        hardest, drawn = data.draw(st.integers(1, 20)), data.draw(st.integers(0, 20))
+        memory = memory_of(counts, hardest, drawn)
         weights = torch.tensor(data.draw(st.lists(st.floats(0, 9), min_size=len(counts), max_size=len(counts))))
         own = torch.tensor(data.draw(st.lists(st.booleans(), min_size=len(counts), max_size=len(counts))))
-        read, again = memory.choose(weights, own)
+        read, others = memory.choose(weights, own)
         owner = torch.tensor([label for label, count in enumerate(counts) for _ in range(count)])
         labels = set(owner[read].tolist())
         assert set(torch.nonzero(own).flatten().tolist()) <= labels
         assert len(read) == sum(counts[label] for label in labels)  # a label is read with all its phrases
-        assert len(labels) <= max(1, int(own.sum()), fresh)
-        assert len(again) <= refreshed
-        assert not set(read.tolist()) & set(again.tolist())
+        assert len(labels) <= max(1, int(own.sum()), hardest)
+        assert len(others) == min(drawn, sum(counts) - len(read))
+        assert len({*read.tolist(), *others.tolist()}) == len(read) + len(others)
         wrong = [weights[label].item() for label in labels if not own[label]]
         left = [weights[label].item() for label in range(len(counts)) if label not in labels]
         assert not wrong or not left or min(wrong) >= max(left)
 
-    def test_every_label_is_read_again_in_its_turn(self) -> None:
-        memory = memory_of([1] * 20, fresh=2, refreshed=3)
-        seen: set[int] = set()
-        for _ in range(7):
-            read, again = memory.choose(torch.arange(20.0), torch.zeros(20, dtype=torch.bool))
-            for rows in (read, again):
-                memory.keep(rows, torch.ones(len(rows), 4))
-                seen |= set(rows.tolist())
-        assert seen == set(range(20))
-        assert bool((memory.vectors == 1).all())
+    def test_every_label_is_drawn_as_often_as_any_other(self) -> None:
+        torch.manual_seed(0)
+        memory = memory_of([1] * 20, hardest=2, drawn=3)
+        times = torch.zeros(20)
+        for _ in range(600):
+            read, drawn = memory.choose(torch.arange(20.0), torch.zeros(20, dtype=torch.bool))
+            assert read.tolist() == [18, 19]
+            times[drawn] += 1
+        assert times[18:].tolist() == [0, 0]
+        assert times[:18].min() > 70  # 100 are to be expected
+        assert times[:18].max() < 130
 
     def test_what_was_read_is_taken_in_when_the_vectors_are_asked_for(self) -> None:
-        memory = memory_of([1] * 3, fresh=1, refreshed=0)
+        memory = memory_of([1] * 3, hardest=1, drawn=0)
         before = memory.vectors
         version = before._version
         memory.keep(torch.tensor([1]), torch.ones(1, 4, requires_grad=True))
@@ -129,7 +130,7 @@ class TestStep:
         for one, other in zip(*gradients, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
-    def test_the_softmax_runs_over_all_labels_with_those_kept_as_they_were(
+    def test_the_softmax_runs_over_all_labels_and_those_kept_move_with_those_drawn(
         self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         few(monkeypatch)
@@ -144,15 +145,51 @@ class TestStep:
         texts = matcher._scorer.tokenize(TEXTS[:2])
         full = torch.from_numpy(matcher.prediction().scores(texts))
         fresh = (output["scores"] - full).abs().amax(dim=0) < 1e-3
-        assert fresh.sum() == 3  # the texts' own label, the hardest wrong one, and one that was read again
-        assert fresh[0]
-        torch.testing.assert_close(output["scores"][:, ~fresh], -full[:, ~fresh], rtol=1e-4, atol=1e-4)
         changed = (data.memory.vectors - kept).abs().amax(dim=1) > 1e-3
-        assert changed.equal(fresh)
+        assert changed.sum() == 3  # the texts' own label, the hardest wrong one, and one that was drawn
+        assert fresh[0]
+        assert fresh[changed].all()
+        # Those not read were kept with opposite scores, and have moved by what the drawn one was off.
+        moved = output["scores"][:, ~fresh] + full[:, ~fresh]
+        torch.testing.assert_close(moved, moved[:, :1].expand_as(moved), rtol=1e-4, atol=1e-4)
+        off = 2 * full[:, changed]  # of all three; that of the drawn one is among them
+        assert ((off - moved[:, :1]).abs().amax(dim=0) < 1e-3).any()
+
+    @settings(max_examples=50, deadline=None)
+    @given(st.data())
+    def test_what_all_kept_scores_share_is_made_up_for(self, data: st.DataObject) -> None:
+        texts, count = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 20))
+        seed, drawn = data.draw(st.integers(0, 99)), data.draw(st.integers(0, count))
+        generator = torch.Generator().manual_seed(seed)
+        now = 9 * torch.randn(texts, count, generator=generator)
+        lag = 9 * torch.randn(texts, 1, generator=generator)
+        rows = torch.randperm(count, generator=generator)[:drawn]
+        expected = now if drawn else now - lag
+        torch.testing.assert_close(moved_along(now - lag, now[:, rows], rows), expected, rtol=1e-4, atol=1e-3)
+
+    def test_a_step_pulls_on_average_as_one_that_reads_all_labels(
+        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Though no label but the texts' own has a large share of the probability."""
+        few(monkeypatch, hardest=4, drawn=6)
+        torch.manual_seed(0)
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
+        model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY)).eval()
+
+        def pull(encoding: LabelEncoding) -> torch.Tensor:
+            assert matcher.labels is not None
+            data = training_data(matcher._scorer, TEXTS, TRUTH, matcher.labels, label_encoding=encoding)
+            model.zero_grad()
+            model(**data.batch(range(5)))["loss"].backward()
+            return torch.cat([p.grad.flatten() for p in model.encoder.parameters() if p.grad is not None])
+
+        whole = pull("full")
+        mean = torch.stack([pull("sampled") for _ in range(60)]).mean(dim=0)
+        assert (mean - whole).norm() < 0.25 * whole.norm()
 
     def test_a_step_reads_no_more_label_texts_than_it_should(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is not read leaves nothing behind but its vector: no states, no gradient."""
-        few(monkeypatch, fresh=3, refreshed=2)
+        few(monkeypatch, hardest=3, drawn=2)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
         data = data_of(matcher)
         model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY))
@@ -169,7 +206,7 @@ class TestStep:
             model(**data.batch([0, 1]))["loss"].backward()
         hook.remove()
         assert sum(rows for rows, _ in read) == 2 + 3 + 2
-        assert sum(rows for rows, gradient in read if gradient) == 2 + 3
+        assert all(gradient for _, gradient in read)
         table = model.encoder.get_input_embeddings().weight.numel()
         assert max(saved) <= max(table, len(MANY) * 16)  # the kept vectors themselves, not copies with a length
 
@@ -177,7 +214,7 @@ class TestStep:
 class TestTraining:
     @pytest.mark.parametrize("multi_label", [False, True])
     def test_it_learns_among_many_labels(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, multi_label: bool) -> None:
-        few(monkeypatch, fresh=8, refreshed=4)
+        few(monkeypatch, hardest=8, drawn=4)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, multi_label=multi_label)
         truth: list[Any] = [[label] for label in TRUTH] if multi_label else TRUTH
         matcher.fit(TEXTS, truth, **{**FAST, "epochs": 120, "learning_rate": 5e-3}, label_encoding="sampled")

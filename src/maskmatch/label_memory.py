@@ -1,9 +1,13 @@
 """Label vectors from the last time each was read, so that a training step need not read all labels.
 
-A step reads afresh the labels that matter to its texts: their own, and those wrong ones that get the most probability.
-The others keep the vector that they had when they were last read, and the softmax still runs over all of them. A few of
-those that were read longest ago are read again at each step, without a gradient, so that no vector grows old; they
-count in the softmax of that step as they were read.
+A step reads afresh the labels that matter to its texts (their own, and those wrong ones that get the most probability)
+and some of the others, drawn at random. All that are left keep the vector that they had when they were last read, and
+the softmax still runs over all of them.
+
+Kept vectors grow old: training moves all vectors, by as much as the temperature within a few steps, so that old ones
+would count for too little. The drawn labels tell by how much. What they score now, against what they would have scored
+as they were kept, is what all the others are moved by, for each text by itself. So the drawn ones stand for all that is
+not read, in the softmax and in its gradient.
 """
 
 from __future__ import annotations
@@ -28,11 +32,11 @@ if TYPE_CHECKING:
 MOST_READ_FULLY = 2000
 """Up to how many label texts "auto" reads all of them at every step: as many as memory allows, for it learns better."""
 
-FRESH = 64
-"""How many label texts a step reads with a gradient, unless its texts' own labels alone have more."""
+HARDEST = 64
+"""How many label texts a step reads as those that matter to it, unless its texts' own labels alone have more."""
 
-REFRESHED = 64
-"""How many label texts a step reads again without a gradient."""
+DRAWN = 64
+"""How many of the others it reads, drawn at random."""
 
 MEMORY_FILE = "label-memory.safetensors"
 """The file of these vectors in a checkpoint."""
@@ -43,10 +47,25 @@ def samples_labels(encoding: LabelEncoding, texts: int) -> bool:
     return encoding == "sampled" or (encoding == "auto" and texts > MOST_READ_FULLY)
 
 
+def moved_along(kept: torch.Tensor, afresh: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
+    """The scores of kept label texts, moved as those of the drawn ones have moved since they were kept.
+
+    Args:
+        kept: (texts, F), the scores with the kept vectors of all label texts
+        afresh: (texts, d), the scores of those label texts that were drawn, as they have now been read
+        drawn: (d,), their numbers
+    """
+    if not len(drawn):
+        return kept
+    # The drawn ones stand for all that are not read: of the probability of these, and of the gradient that goes with
+    # it, each of them takes over its share.
+    return kept + (afresh.logsumexp(dim=1) - kept[:, drawn].logsumexp(dim=1))[:, None]
+
+
 class LabelMemory:
     """The last known vectors of all label texts, and which of them a step reads afresh.
 
-    It holds ``4 * (dim + 1)`` bytes a label text; a step adds its scores, a few times ``4 * texts`` bytes a label text.
+    It holds ``4 * dim`` bytes a label text; a step adds its scores, a few times ``4 * texts`` bytes a label text.
 
     Args:
         prompts: The label texts in their prompt.
@@ -55,8 +74,8 @@ class LabelMemory:
             interaction (F, masks, dim).
         pad_id: The token id to pad with.
         held: (F, dim), where the label texts' vectors are held, if they are.
-        fresh: How many label texts a step reads with a gradient.
-        refreshed: How many it reads again without one.
+        hardest: How many label texts a step reads because they matter to it.
+        drawn: How many of the others it reads.
     """
 
     def __init__(
@@ -67,16 +86,14 @@ class LabelMemory:
         pad_id: int,
         *,
         held: torch.Tensor | None = None,
-        fresh: int | None = None,
-        refreshed: int | None = None,
+        hardest: int | None = None,
+        drawn: int | None = None,
     ) -> None:
         self.held = held
         self._prompts, self._layout, self._pad_id = prompts, layout, pad_id
-        self._fresh = FRESH if fresh is None else fresh
-        self._refreshed = REFRESHED if refreshed is None else refreshed
+        self._hardest = HARDEST if hardest is None else hardest
+        self._drawn = DRAWN if drawn is None else drawn
         self._vectors = vectors.detach().clone()  # (F, dim)
-        self._read_at = torch.zeros(len(vectors), dtype=torch.int32)  # (F,), the number of the reading
-        self._readings = 0
         self._read: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     @property
@@ -91,20 +108,18 @@ class LabelMemory:
         return self._vectors
 
     def choose(self, weights: torch.Tensor, own: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The numbers of the label texts to read with a gradient, and of those to read again without.
+        """The numbers of the label texts that matter to a step, and of those of the others that are drawn.
 
         Args:
             weights: (K,), how much each label matters to the texts of the step.
             own: (K,), which labels are the texts' own: these are read in any case.
         """
         table, present = self._layout.table, self._layout.present  # (K, phrases)
-        count = max(int(own.sum()), self._fresh * len(table) // len(self._vectors), 1)
+        count = max(int(own.sum()), self._hardest * len(table) // len(self._vectors), 1)
         labels = weights.masked_fill(own, float("inf")).topk(min(count, len(table))).indices.cpu().sort().values
-        fresh = table[labels][present[labels]]  # (m,)
-        ages = self._read_at.clone()
-        ages[fresh] = torch.iinfo(ages.dtype).max
-        rest = min(self._refreshed, len(ages) - len(fresh))
-        return fresh, ages.topk(rest, largest=False).indices.sort().values
+        hardest = table[labels][present[labels]]  # (m,)
+        others = torch.ones(len(self._vectors), dtype=torch.bool).index_fill(0, hardest, False).nonzero()[:, 0]
+        return hardest, others[torch.randperm(len(others))[: self._drawn]].sort().values
 
     def batches(self, rows: torch.Tensor) -> list[TokenBatch]:
         """Some label texts as token batches of like length."""
@@ -113,14 +128,12 @@ class LabelMemory:
 
     def keep(self, rows: torch.Tensor, vectors: torch.Tensor) -> None:
         """Take in the vectors (m, dim) of label texts that were read in this step."""
-        self._readings += 1
-        self._read_at[rows] = self._readings
         self._read.append((rows, vectors.detach()))
 
     def save(self, folder: Path) -> None:
         """Write the vectors into the folder of a checkpoint, whole or not at all."""
         scratch = folder / f"{MEMORY_FILE}.writing"
-        save_file({"vectors": self.vectors.cpu().contiguous(), "read_at": self._read_at}, scratch)
+        save_file({"vectors": self.vectors.cpu().contiguous()}, scratch)
         scratch.replace(folder / MEMORY_FILE)
 
     def load(self, folder: Path) -> None:
@@ -129,9 +142,7 @@ class LabelMemory:
             found = load_file(folder / MEMORY_FILE)
         except (OSError, SafetensorError) as error:
             raise MaskMatchError(f"{folder / MEMORY_FILE} is damaged and cannot be read: {error}") from error
-        if found.keys() != {"vectors", "read_at"} or found["vectors"].shape != self._vectors.shape:
+        if found.keys() != {"vectors"} or found["vectors"].shape != self._vectors.shape:
             raise MaskMatchError(f"{folder / MEMORY_FILE} is of another classifier: encoder or labels differ.")
         self._read.clear()
         self._vectors = found["vectors"].to(self._vectors)
-        self._read_at = found["read_at"]
-        self._readings = int(self._read_at.max())

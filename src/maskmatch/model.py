@@ -18,6 +18,7 @@ from torch.nn.utils import parametrize
 
 from maskmatch.anchors import Anchors, anchor_loss
 from maskmatch.encoder import hidden_states
+from maskmatch.label_memory import moved_along
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
 from maskmatch.last_layer import LastLayer
 from maskmatch.mlm_head import HeadConfig, Transform
@@ -198,18 +199,20 @@ class MatchingModel(nn.Module):
         """The numbers (m,) and vectors (m, masks, dim) of the label texts to read afresh, and all scores (texts, K)."""
         similarity, present = self.similarity, layout.present.to(inputs.device)
         prepared = similarity.prepare(inputs)  # (texts, dim), or (texts, masks, dim) where that is late
-        compared = similarity.compare(prepared, memory.vectors)  # (texts, F), with a gradient for the texts alone
+        kept = similarity.compare(prepared, memory.vectors)  # (texts, F), with a gradient for the texts alone
         with torch.no_grad():
-            scores = similarity.join(layout.arrange_scores(compared), present)  # (texts, K)
+            scores = similarity.join(layout.arrange_scores(kept), present)  # (texts, K)
             # A label's probability is also how strongly a text pulls at it.
             weights = (scores.sigmoid() if self.multi_label else scores.softmax(dim=1)).sum(dim=0)
-            fresh, again = memory.choose(weights, _own_labels(targets, len(weights)))
-            read_again = [similarity.prepare(self._read_label_batches(memory.batches(again)))] if len(again) else []
-        vectors = self._read_label_batches(memory.batches(fresh))  # (m, masks, dim)
-        read, read_vectors = torch.cat([fresh, again]), torch.cat([similarity.prepare(vectors), *read_again])
-        compared = compared.index_copy(1, read.to(inputs.device), similarity.compare(prepared, read_vectors))
+            hardest, drawn = memory.choose(weights, _own_labels(targets, len(weights)))
+        read = torch.cat([hardest, drawn])
+        vectors = self._read_label_batches(memory.batches(read))  # (m, masks, dim)
+        read_vectors = similarity.prepare(vectors)
         memory.keep(read, read_vectors)
-        return fresh, vectors, similarity.join(layout.arrange_scores(compared), present)
+        afresh = similarity.compare(prepared, read_vectors)  # (texts, m)
+        compared = moved_along(kept, afresh[:, len(hardest) :], drawn.to(inputs.device))
+        compared = compared.index_copy(1, read.to(inputs.device), afresh)
+        return read, vectors, similarity.join(layout.arrange_scores(compared), present)
 
     def _matching_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.multi_label:
