@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.comparison.pictures import colours_of, score_dots, seconds_and_scores
+from maskmatch.comparison.pictures import COLOURS, colours_of, score_dots, seconds_and_scores
 from maskmatch.comparison.provenance import machine, versions
 from maskmatch.comparison.text import cost_table, quality_table, significance_table
 from maskmatch.evaluation.display import counted, shorten
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
 STYLE = """
 :root { --m0: #2166ac; --m1: #c4561b; --m2: #2e8b57; --m3: #8e44ad; --m4: #b8860b; --m5: #c0396b; --m6: #4b6b7a;
-  --m7: #6b8e23; }
+  --m7: #6b8e23; --m8: #1a9aa8; --m9: #7a4a2b; }
 @media (prefers-color-scheme: dark) {
   :root { --m0: #6cb0f0; --m1: #f2965c; --m2: #6fce9b; --m3: #c79be0; --m4: #e3c05c; --m5: #f08db2; --m6: #9fbccb;
-    --m7: #b5d16b; }
+    --m7: #b5d16b; --m8: #62d3de; --m9: #d3a27c; }
 }
 svg .plain { fill: var(--quiet); }
 svg .group { font-weight: 600; }
-svg .seed { stroke-opacity: .5; stroke-width: 1.5; fill: none; }
-svg .spread { stroke-width: 3; stroke-opacity: .55; stroke-linecap: round; fill: none; }
 .keys { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: .9rem 0 0; padding: 0; list-style: none; }
 .keys b { display: inline-block; width: .8rem; height: .8rem; margin-right: .4rem; border-radius: 50%; }
 .notes.plain { border-left-color: var(--missed); }
@@ -42,8 +40,11 @@ code { font-size: .85rem; }
 """ + "".join(
     f"svg .m{place} {{ fill: var(--m{place}); stroke: var(--m{place}); }}\n"
     f".keys .m{place} {{ background: var(--m{place}); }}\n"
-    for place in range(8)
+    for place in range(COLOURS)
 )
+STYLE += """svg .seed { stroke-opacity: .5; stroke-width: 1.5; fill: none; }
+svg .spread { stroke-width: 3; stroke-opacity: .55; stroke-linecap: round; fill: none; }
+"""  # behind the colours, which fill
 
 
 def comparison_page(comparison: Comparison) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from maskmatch.comparison.cells import Cell
     from maskmatch.comparison.results import TableRow
 
-COLOURS = 8
+COLOURS = 10
 """How many methods have a colour of their own; further ones begin again."""
 
 NAME_COLUMNS = 24

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log10
 from typing import TYPE_CHECKING
 
-from maskmatch.comparison.pictures import colours_of, score_range, score_ticks
+from maskmatch.comparison.pictures import COLOURS, colours_of, score_range, score_ticks
 from maskmatch.evaluation.display import shorten_name, text_width
 from maskmatch.evaluation.svg import COLUMN_WIDTH, picture, text_at, title
 
@@ -50,7 +50,7 @@ def dot_plot(
         parts.append(text_at(x_of(value), top + height + 16, f"{value:.2f}", "tick", anchor="middle"))
     for place, (name, mean) in enumerate(known):
         y = top + line * (place + 0.5) + 3
-        style = f"m{place % 8}"
+        style = f"m{place % COLOURS}"
         parts.append(text_at(left - 10, y + 4, called[name], "name", anchor="end", tooltip=name))
         for dataset, value in singles[name].items() if len(singles[name]) > 1 else ():
             hint = title(f"{name}, {regime}, {dataset}: {value:.3f}")
@@ -151,7 +151,7 @@ def scatter_plot(across: Mapping[str, float], up: Mapping[str, float], name: str
         x = left + WIDTH * (across[each] - first) / (last - first)
         y = top + height * (high - up[each]) / (high - low)
         hint = title(f"{each}: {name} {across[each]:.3f}, names bring {up[each]:+.3f}")
-        parts.append(f'<circle class="m{place % 8}" cx="{x:.1f}" cy="{y:.1f}" r="5">{hint}</circle>')
+        parts.append(f'<circle class="m{place % COLOURS}" cx="{x:.1f}" cy="{y:.1f}" r="5">{hint}</circle>')
         parts.append(text_at(x + 8, y - 6, shorten_name(each, 20), "tick"))
     parts.append(text_at(left + WIDTH / 2, top + height + 38, name, "axis", anchor="middle"))
     return picture(left + WIDTH + 120, top + height + 48, f"{name} and what names bring", parts)
