@@ -11,7 +11,7 @@ from maskmatch.studies.names import AS_THEY_ARE, CHANGES, NUMBERED
 from maskmatch.studies.pictures import dot_plot, line_plot, scatter_plot
 from maskmatch.studies.rank_correlation import FEWEST, RankCorrelation, rank_correlation
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, Tested, against, corrected, few_seeds, points, trials
+from maskmatch.studies.words import HOW_TESTED, Tested, against, compared, corrected, few_seeds, points, trials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -125,8 +125,8 @@ def _order_sentence(name: str, order: RankCorrelation | None, sets: int) -> str:
     if order is None:
         return f"{begin} was tried on {sets} label sets: too few to tell whether it foretells what names bring."
     told = (
-        f"rank correlation {order.value:+.2f} (95 % interval {order.low:+.2f} to {order.high:+.2f}, p = {order.p:.3f}) "
-        f"over {order.pairs} label sets"
+        f"rank correlation {order.value:+.2f} (95 % interval {order.low:+.2f} to {order.high:+.2f}, "
+        f"p {compared(order.p)}) over {order.pairs} label sets"
     )
     if order.low <= 0 <= order.high or order.p >= 0.05:
         return f"{begin} cannot be shown to foretell what names bring zero-shot: {told}."

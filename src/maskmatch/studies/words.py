@@ -47,7 +47,7 @@ class Tested:
         return 1 if self.result.difference > 0 else -1
 
     def __str__(self) -> str:
-        return f"{self.name} ({points(self.result.difference)}, p {_compared(self.p)})"
+        return f"{self.name} ({points(self.result.difference)}, p {compared(self.p)})"
 
 
 def trials(
@@ -148,6 +148,12 @@ def few_seeds(found: Found) -> list[str]:
     return [] if seeds >= 3 else [f"With {counted(seeds, 'seed')} this is a first look, not a finding."]
 
 
-def _compared(p: float) -> str:
+def compared(p: float) -> str:
+    """A p value behind the letter.
+
+    Example:
+        >>> compared(0.0312), compared(0.00001)
+        ('= 0.031', '< 0.001')
+    """
     told = p_value(p)
     return told if told.startswith("<") else f"= {told}"
