@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskmatch import LabelSet, MaskMatcher, MaskMatchError, TrainingConfig, label_memory
-from maskmatch.label_memory import MEMORY_FILE, LabelMemory, moved_along, samples_labels
+from maskmatch.label_memory import MEMORY_FILE, LabelMemory, lag, samples_labels
 from maskmatch.label_vectors import LabelLayout
 from maskmatch.prompts import TokenizedPrompts
+from maskmatch.similarity_config import SimilarityConfig
 from maskmatch.training_data import training_data
 from test_training import Witness, same_weights
 from toy_data import FAST, LABELS, TEXTS, TRUTH
@@ -42,7 +43,7 @@ def memory_of(counts: list[int], hardest: int, drawn: int) -> LabelMemory:
     return LabelMemory(prompts, layout, torch.zeros(texts, 4), pad_id=0, hardest=hardest, drawn=drawn)
 
 
-def few(monkeypatch: pytest.MonkeyPatch, hardest: int = 2, drawn: int = 1) -> None:
+def few(monkeypatch: pytest.MonkeyPatch, hardest: int = 1, drawn: int = 1) -> None:
     monkeypatch.setattr(label_memory, "HARDEST", hardest)
     monkeypatch.setattr(label_memory, "DRAWN", drawn)
 
@@ -62,17 +63,19 @@ class TestChoice:
         memory = memory_of(counts, hardest, drawn)
         weights = torch.tensor(data.draw(st.lists(st.floats(0, 9), min_size=len(counts), max_size=len(counts))))
         own = torch.tensor(data.draw(st.lists(st.booleans(), min_size=len(counts), max_size=len(counts))))
-        read, others = memory.choose(weights, own)
-        owner = torch.tensor([label for label, count in enumerate(counts) for _ in range(count)])
-        labels = set(owner[read].tolist())
-        assert set(torch.nonzero(own).flatten().tolist()) <= labels
-        assert len(read) == sum(counts[label] for label in labels)  # a label is read with all its phrases
-        assert len(labels) <= max(1, int(own.sum()), hardest)
-        assert len(others) == min(drawn, sum(counts) - len(read))
-        assert len({*read.tolist(), *others.tolist()}) == len(read) + len(others)
-        wrong = [weights[label].item() for label in labels if not own[label]]
-        left = [weights[label].item() for label in range(len(counts)) if label not in labels]
+        chosen, others = (rows.tolist() for rows in memory.choose(weights, own))
+        assert set(torch.nonzero(own).flatten().tolist()) <= set(chosen)
+        wrong = [weights[label].item() for label in chosen if not own[label]]
+        left = [weights[label].item() for label in range(len(counts)) if label not in chosen]
+        assert wrong or own.all()  # however many labels the texts have of their own
+        assert len(wrong) <= hardest
         assert not wrong or not left or min(wrong) >= max(left)
+        assert len(others) <= min(drawn, len(counts) - len(chosen))
+        assert others or not drawn or len(chosen) == len(counts)
+        assert len({*chosen, *others}) == len(chosen) + len(others)
+        owner = [label for label, count in enumerate(counts) for _ in range(count)]
+        texts = memory.texts_of(torch.tensor([*chosen, *others], dtype=torch.long)).tolist()
+        assert [row for row, label in enumerate(owner) if label in {*chosen, *others}] == sorted(texts)
 
     def test_every_label_is_drawn_as_often_as_any_other(self) -> None:
         torch.manual_seed(0)
@@ -156,40 +159,44 @@ class TestStep:
         assert ((off - moved[:, :1]).abs().amax(dim=0) < 1e-3).any()
 
     @settings(max_examples=50, deadline=None)
-    @given(st.data())
-    def test_what_all_kept_scores_share_is_made_up_for(self, data: st.DataObject) -> None:
-        texts, count = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 20))
-        seed, drawn = data.draw(st.integers(0, 99)), data.draw(st.integers(0, count))
+    @given(st.integers(1, 4), st.integers(1, 20), st.integers(0, 99), st.booleans())
+    def test_a_move_that_all_scores_share_is_told_exactly(
+        self, texts: int, drawn: int, seed: int, multi_label: bool
+    ) -> None:
         generator = torch.Generator().manual_seed(seed)
-        now = 9 * torch.randn(texts, count, generator=generator)
-        lag = 9 * torch.randn(texts, 1, generator=generator)
-        rows = torch.randperm(count, generator=generator)[:drawn]
-        expected = now if drawn else now - lag
-        torch.testing.assert_close(moved_along(now - lag, now[:, rows], rows), expected, rtol=1e-4, atol=1e-3)
+        now = 9 * torch.randn(texts, drawn, generator=generator)
+        moved = 9 * torch.randn(texts, 1, generator=generator)
+        torch.testing.assert_close(lag(now, now - moved, multi_label), moved, rtol=1e-4, atol=1e-3)
 
+    @pytest.mark.parametrize(
+        ("multi_label", "join"), [(False, "mean"), (True, "mean"), (False, "max"), (False, "logsumexp")]
+    )
     def test_a_step_pulls_on_average_as_one_that_reads_all_labels(
-        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+        self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch, multi_label: bool, join: Any
     ) -> None:
         """Though no label but the texts' own has a large share of the probability."""
-        few(monkeypatch, hardest=4, drawn=6)
+        few(monkeypatch, hardest=2, drawn=12)
         torch.manual_seed(0)
-        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
-        model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY)).eval()
+        several = {**dict.fromkeys(MANY), **PHRASES}
+        similarity = SimilarityConfig(phrases=join)
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), several, multi_label=multi_label, similarity=similarity)
+        truth: list[Any] = [[label] for label in TRUTH] if multi_label else TRUTH
+        model = matcher._scorer.model(matcher.labels or LabelSet.of(several)).eval()
 
         def pull(encoding: LabelEncoding) -> torch.Tensor:
             assert matcher.labels is not None
-            data = training_data(matcher._scorer, TEXTS, TRUTH, matcher.labels, label_encoding=encoding)
+            data = training_data(matcher._scorer, TEXTS, truth, matcher.labels, label_encoding=encoding)
             model.zero_grad()
             model(**data.batch(range(5)))["loss"].backward()
             return torch.cat([p.grad.flatten() for p in model.encoder.parameters() if p.grad is not None])
 
         whole = pull("full")
-        mean = torch.stack([pull("sampled") for _ in range(60)]).mean(dim=0)
-        assert (mean - whole).norm() < 0.25 * whole.norm()
+        mean = torch.stack([pull("sampled") for _ in range(40)]).mean(dim=0)
+        assert (mean - whole).norm() < 0.2 * whole.norm()
 
     def test_a_step_reads_no_more_label_texts_than_it_should(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is not read leaves nothing behind but its vector: no states, no gradient."""
-        few(monkeypatch, hardest=3, drawn=2)
+        few(monkeypatch, hardest=2, drawn=2)
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)
         data = data_of(matcher)
         model = matcher._scorer.model(matcher.labels or LabelSet.of(MANY))
@@ -205,7 +212,7 @@ class TestStep:
         with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.numel()) or t, lambda t: t):
             model(**data.batch([0, 1]))["loss"].backward()
         hook.remove()
-        assert sum(rows for rows, _ in read) == 2 + 3 + 2
+        assert sum(rows for rows, _ in read) == 2 + 1 + 2 + 2  # texts, their own label, hard ones, drawn ones
         assert all(gradient for _, gradient in read)
         table = model.encoder.get_input_embeddings().weight.numel()
         assert max(saved) <= max(table, len(MANY) * 16)  # the kept vectors themselves, not copies with a length

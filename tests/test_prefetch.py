@@ -103,3 +103,8 @@ def test_a_stream_says_what_a_list_says(tiny: Tiny) -> None:
     assert list(matcher.iter_top_k(iter([]), 2)) == []
     with pytest.raises(MaskMatchError, match="chunk_size is 0"):
         next(matcher.iter_top_k(texts, chunk_size=0))
+
+
+def test_what_cannot_be_gone_through_is_told_and_nobody_waits() -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        next(prefetched(7, str))  # type: ignore[arg-type]

@@ -146,8 +146,14 @@ def test_all_parts_run_keep_what_they_found_and_make_a_page(
     points = results["curves"]["prediction_labels"]["points"]
     assert [point["recall"] for point in points if point["way"] == "maskmatch"] == [1.0] * len(TINY.labels)
 
+    common.write_results("overhead", {"time_ratio": 1.2})
+    accuracy = {"full": {"mean": 0.5, "sd": 0.0}, "sampled": {"mean": 0.498, "sd": 0.0}}
+    common.write_results("many_labels", {"dataset": "many", "accuracy": accuracy})
     figures = page.figures()
     assert page.NOT_YET not in figures
+    assert "as a multiple of the bare loop over the same token batches | at most 1.15 | 1.2 | **no**" in figures
+    assert "accuracy on many that sampled labels lose against all of them | at most 0.005 | 0.002 | yes" in figures
+    assert "accuracy that maskmatch, ONNX int8 loses against torch | at most 0.005 | 0 | yes" in figures
     for path, picture in page.pictures(tmp_path).items():
         assert ElementTree.fromstring(picture).tag.endswith("svg")
         assert path.name in figures
@@ -166,7 +172,7 @@ def test_a_tiny_run_leaves_the_results_alone(data: Path, counts: Path, tmp_path:
 
 def test_the_page_says_what_is_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(common, "RESULTS", tmp_path)
-    assert page.figures().count(page.NOT_YET) == 2 * len(speed.PARTS)
+    assert page.figures().count(page.NOT_YET) == 2 * len(speed.PARTS) + len(page.OTHERS)
     assert page.pictures(tmp_path) == {}
 
 

@@ -56,9 +56,27 @@ def _prediction(result: Mapping[str, Any]) -> list[dict[str, Any]]:
         ours, theirs = seconds.get(way), seconds.get(prediction.EMBEDDING)
         what = f"texts a second of {way}, as a multiple of sentence-transformers' encode"
         found.append(_bar(what, theirs / ours if ours and theirs else None, "at least", bar))
+    accuracy = result["accuracy"]
+    for way in (prediction.INT8, prediction.INT8_SHORTEST):
+        lost = accuracy[prediction.TORCH] - accuracy[way] if way in accuracy else None
+        found.append(_bar(f"accuracy that {way} loses against torch", lost, "at most", 0.005))
     first = result["first_answer"]["maskmatch predict EXPORT"]["seconds"]
     found.append(_bar("seconds from start to the first answer on an export", first, "at most", 1.5))
     return found
+
+
+def overhead(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The bar of ``benchmarks.overhead``."""
+    what = "time of a whole training run, as a multiple of the bare loop over the same token batches"
+    return [_bar(what, result["time_ratio"], "at most", 1.15)]
+
+
+def many_labels(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The bar of ``benchmarks.many_labels``."""
+    means = [result["accuracy"].get(way, {}).get("mean") for way in ("full", "sampled")]
+    lost = None if None in means else means[0] - means[1]
+    what = f"accuracy on {result['dataset']} that sampled labels lose against all of them"
+    return [_bar(what, lost, "at most", 0.005)]
 
 
 def _curves(result: Mapping[str, Any]) -> list[dict[str, Any]]:

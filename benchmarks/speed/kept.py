@@ -1,7 +1,7 @@
 """Finished measurements on disk, so that a run that was stopped goes on where it was.
 
-A measurement is known by its settings, the machine, the versions and the source of maskmatch: what was measured before
-one of them changed is not taken for what would be measured now.
+A measurement is known by its settings, the machine, the versions, and the source of maskmatch and of the peers: what
+was measured before one of them changed is not taken for what would be measured now.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from maskmatch.comparison.provenance import machine, versions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SOURCE = Path(__file__).parents[2] / "src" / "maskmatch"
+ROOT = Path(__file__).parents[2]
+SOURCES = (ROOT / "src" / "maskmatch", ROOT / "benchmarks" / "peers", ROOT / "benchmarks" / "material.py")
 
 
 class Kept:
@@ -55,9 +56,9 @@ class Kept:
 
 
 def _source() -> str:
-    """A digest of the package's code and weights."""
+    """A digest of the package's code and weights, and of how peers are run."""
     digest = hashlib.sha256()
-    for path in sorted(SOURCE.rglob("*")):
+    for path in sorted(each for source in SOURCES for each in (source, *source.rglob("*"))):
         if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(f"{path.relative_to(SOURCE)}\n".encode() + path.read_bytes())
+            digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
     return digest.hexdigest()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import common
 from benchmarks.markdown import origin, table
 from benchmarks.plots import Axis, dot_chart, line_chart
+from benchmarks.speed.bars import many_labels, overhead
 from benchmarks.speed.curves import EXACT, OURS_AUTO
 from benchmarks.speed.prediction import EMBEDDING
 from benchmarks.speed.training import ENCODERS, time_to_reach
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 NOT_YET = "Not measured yet."
 PARTS = {"training": "Training", "prediction": "Prediction", "curves": "Cost curves"}
+OTHERS = {"overhead": overhead, "many_labels": many_labels}
+"""Bars of other benchmarks that have to do with speed; their figures are on docs/benchmarks.md."""
+
 CURVES = {
     "step_labels": ("A training step over the number of labels", "labels"),
     "prediction_labels": ("Prediction over the number of labels", "labels"),
@@ -67,11 +71,19 @@ def bars(results: Mapping[str, Mapping[str, Any] | None]) -> str:
         if result is None:
             rows.append((f"({PARTS[part].lower()})", "", NOT_YET, ""))
             continue
-        for bar in result["bars"]:
-            value = bar.get("note") or ("not measured" if bar["value"] is None else f"{bar['value']:.3g}")
-            met = {True: "yes", False: "**no**", None: ""}[bar["met"]]
-            rows.append((bar["what"], f"{bar['sense']} {bar['bar']:.3g}", value, met))
+        rows += map(_bar_row, result["bars"])
+    for name, bars_of in OTHERS.items():
+        if (common.RESULTS / f"{name}.json").is_file():
+            rows += map(_bar_row, bars_of(common.read_results(name)))
+        else:
+            rows.append((f"({name.replace('_', ' ')})", "", NOT_YET, ""))
     return table(("figure", "to reach", "measured", "reached"), rows)
+
+
+def _bar_row(bar: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    value = bar.get("note") or ("not measured" if bar["value"] is None else f"{bar['value']:.3g}")
+    met = {True: "yes", False: "**no**", None: ""}[bar["met"]]
+    return bar["what"], f"{bar['sense']} {bar['bar']:.3g}", value, met
 
 
 def _blocks(part: str, result: Mapping[str, Any]) -> list[str]:

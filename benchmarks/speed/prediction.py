@@ -6,11 +6,13 @@ fewer texts. The first answer is the time from the start of a process until it h
 
 from __future__ import annotations
 
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,16 +57,20 @@ def measure(session: Session) -> dict[str, Any]:
     """Seconds a text, accuracy by names alone where it means something, seconds to the first answer."""
     test = load_split(session.data, DATASET, "test")
     assert test.labels is not None
-    texts, names = list(test.texts[: session.sizes.prediction_texts]), label_names(test)
+    order = random.Random(0).sample(range(len(test.texts)), len(test.texts))  # the file is sorted by label
+    texts = [test.texts[row] for row in order[: session.sizes.prediction_texts]]
+    names = label_names(test)
     works = works_of(session.sizes, session.encoder, texts, names)
-    settings = {"texts": texts, "sizes": session.sizes.to_dict()}
+    settings = {"works": [asdict(work) for work in works], "sizes": session.sizes.to_dict()}
     cell = session.kept.measured("prediction", settings, lambda: _round(session, works))
-    truth = list(test.labels[: len(texts)])
-    accuracy = session.kept.measured("prediction-accuracy", settings, lambda: _accuracy(session, works, texts, truth))
+    judged = order[: session.sizes.test_texts]
+    rows, truth = [test.texts[row] for row in judged], [test.labels[row] for row in judged]
+    accuracy = session.kept.measured("prediction-accuracy", settings, lambda: _accuracy(session, works, rows, truth))
     first = session.kept.measured("prediction-first-answer", settings, lambda: _first_answers(session, names))
     return {
         "dataset": DATASET,
         "labels": len(names),
+        "accuracy_texts": len(rows),
         "measured": cell["measured"],
         "points": cell["found"],
         "accuracy": accuracy["found"],

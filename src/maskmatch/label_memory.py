@@ -1,13 +1,13 @@
 """Label vectors from the last time each was read, so that a training step need not read all labels.
 
 A step reads afresh the labels that matter to its texts (their own, and those wrong ones that get the most probability)
-and some of the others, drawn at random. All that are left keep the vector that they had when they were last read, and
+and some of the others, drawn at random. All that are left keep the vectors that they had when they were last read, and
 the softmax still runs over all of them.
 
 Kept vectors grow old: training moves all vectors, by as much as the temperature within a few steps, so that old ones
-would count for too little. The drawn labels tell by how much. What they score now, against what they would have scored
-as they were kept, is what all the others are moved by, for each text by itself. So the drawn ones stand for all that is
-not read, in the softmax and in its gradient.
+would count for too little or too much. The drawn labels tell by how much. What they score now, against what they would
+have scored as they were kept, is what all that are not read are moved by, for each text by itself. So the drawn ones
+stand for all that is not read, in the softmax and in its gradient.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
+from torch.nn.functional import logsigmoid
 
 from maskmatch.encoder import length_batches
 from maskmatch.errors import MaskMatchError
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
 MOST_READ_FULLY = 2000
 """Up to how many label texts "auto" reads all of them at every step: as many as memory allows, for it learns better."""
 
-HARDEST = 64
-"""How many label texts a step reads as those that matter to it, unless its texts' own labels alone have more."""
+HARDEST = 32
+"""How many label texts of wrong labels a step reads as those that matter to it, besides its texts' own labels."""
 
 DRAWN = 64
-"""How many of the others it reads, drawn at random."""
+"""How many label texts of the other labels it reads, drawn at random."""
 
 MEMORY_FILE = "label-memory.safetensors"
 """The file of these vectors in a checkpoint."""
@@ -47,19 +48,20 @@ def samples_labels(encoding: LabelEncoding, texts: int) -> bool:
     return encoding == "sampled" or (encoding == "auto" and texts > MOST_READ_FULLY)
 
 
-def moved_along(kept: torch.Tensor, afresh: torch.Tensor, drawn: torch.Tensor) -> torch.Tensor:
-    """The scores of kept label texts, moved as those of the drawn ones have moved since they were kept.
+def lag(now: torch.Tensor, kept: torch.Tensor, multi_label: bool = False) -> torch.Tensor:
+    """By how much the scores of labels have moved since these were kept, told from some labels: (texts, 1).
+
+    Its gradient goes to each of them by its share of their probability, as they stand for others.
 
     Args:
-        kept: (texts, F), the scores with the kept vectors of all label texts
-        afresh: (texts, d), the scores of those label texts that were drawn, as they have now been read
-        drawn: (d,), their numbers
+        now: (texts, d), the scores of labels as they have just been read
+        kept: (texts, d), their scores as they were kept
+        multi_label: Whether each label has a probability of its own, instead of one among all.
     """
-    if not len(drawn):
-        return kept
-    # The drawn ones stand for all that are not read: of the probability of these, and of the gradient that goes with
-    # it, each of them takes over its share.
-    return kept + (afresh.logsumexp(dim=1) - kept[:, drawn].logsumexp(dim=1))[:, None]
+    if not multi_label:
+        return now.logsumexp(dim=1, keepdim=True) - kept.logsumexp(dim=1, keepdim=True)
+    shares = logsigmoid(now.detach()).softmax(dim=1)  # their probabilities, made to add up to 1
+    return (shares * (now - kept)).sum(dim=1, keepdim=True)
 
 
 class LabelMemory:
@@ -74,8 +76,8 @@ class LabelMemory:
             interaction (F, masks, dim).
         pad_id: The token id to pad with.
         held: (F, dim), where the label texts' vectors are held, if they are.
-        hardest: How many label texts a step reads because they matter to it.
-        drawn: How many of the others it reads.
+        hardest: How many label texts of wrong labels a step reads because they matter to it.
+        drawn: How many label texts of the others it reads.
     """
 
     def __init__(
@@ -108,18 +110,24 @@ class LabelMemory:
         return self._vectors
 
     def choose(self, weights: torch.Tensor, own: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The numbers of the label texts that matter to a step, and of those of the others that are drawn.
+        """The numbers of the labels that matter to a step, and of those of the others that are drawn.
 
         Args:
             weights: (K,), how much each label matters to the texts of the step.
             own: (K,), which labels are the texts' own: these are read in any case.
         """
-        table, present = self._layout.table, self._layout.present  # (K, phrases)
-        count = max(int(own.sum()), self._hardest * len(table) // len(self._vectors), 1)
-        labels = weights.masked_fill(own, float("inf")).topk(min(count, len(table))).indices.cpu().sort().values
-        hardest = table[labels][present[labels]]  # (m,)
-        others = torch.ones(len(self._vectors), dtype=torch.bool).index_fill(0, hardest, False).nonzero()[:, 0]
-        return hardest, others[torch.randperm(len(others))[: self._drawn]].sort().values
+        count = int(own.sum()) + self._labels(self._hardest)
+        hardest = weights.masked_fill(own, float("inf")).topk(min(count, len(weights))).indices.cpu().sort().values
+        others = torch.ones(len(weights), dtype=torch.bool).index_fill(0, hardest, False).nonzero()[:, 0]
+        return hardest, others[torch.randperm(len(others))[: self._labels(self._drawn)]].sort().values
+
+    def _labels(self, texts: int) -> int:
+        """How many labels have so many label texts, on average; at least one, if any are wanted."""
+        return min(texts, max(1, texts * len(self._layout.table) // len(self._vectors)))
+
+    def texts_of(self, labels: torch.Tensor) -> torch.Tensor:
+        """The numbers of all label texts of some labels."""
+        return self._layout.table[labels][self._layout.present[labels]]
 
     def batches(self, rows: torch.Tensor) -> list[TokenBatch]:
         """Some label texts as token batches of like length."""

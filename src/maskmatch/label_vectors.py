@@ -46,8 +46,10 @@ class LabelLayout:
             return flat[:, None]
         return flat[self.table.to(flat.device)]
 
-    def arrange_scores(self, flat: torch.Tensor) -> torch.Tensor:
-        """Scores of flat texts (n, F) as (n, K, phrases)."""
+    def arrange_scores(self, flat: torch.Tensor, labels: torch.Tensor | None = None) -> torch.Tensor:
+        """Scores of flat texts (n, F) as (n, K, phrases), or as (n, d, phrases) for some labels (d,)."""
+        if labels is not None:
+            return flat[:, self.table[labels].to(flat.device)]
         if self.table.shape[1] == 1:
             return flat[:, :, None]
         return flat[:, self.table.to(flat.device)]

@@ -18,7 +18,7 @@ from torch.nn.utils import parametrize
 
 from maskmatch.anchors import Anchors, anchor_loss
 from maskmatch.encoder import hidden_states
-from maskmatch.label_memory import moved_along
+from maskmatch.label_memory import lag
 from maskmatch.label_vectors import LabelLayout, LabelMatrix, verbalizer_vectors
 from maskmatch.last_layer import LastLayer
 from maskmatch.mlm_head import HeadConfig, Transform
@@ -205,14 +205,20 @@ class MatchingModel(nn.Module):
             # A label's probability is also how strongly a text pulls at it.
             weights = (scores.sigmoid() if self.multi_label else scores.softmax(dim=1)).sum(dim=0)
             hardest, drawn = memory.choose(weights, _own_labels(targets, len(weights)))
-        read = torch.cat([hardest, drawn])
-        vectors = self._read_label_batches(memory.batches(read))  # (m, masks, dim)
+        labels = torch.cat([hardest, drawn])
+        rows = memory.texts_of(labels)  # (m,)
+        vectors = self._read_label_batches(memory.batches(rows))  # (m, masks, dim)
         read_vectors = similarity.prepare(vectors)
-        memory.keep(read, read_vectors)
+        memory.keep(rows, read_vectors)
         afresh = similarity.compare(prepared, read_vectors)  # (texts, m)
-        compared = moved_along(kept, afresh[:, len(hardest) :], drawn.to(inputs.device))
-        compared = compared.index_copy(1, read.to(inputs.device), afresh)
-        return read, vectors, similarity.join(layout.arrange_scores(compared), present)
+        renewed = kept.index_copy(1, rows.to(inputs.device), afresh.to(kept.dtype))
+        scores = similarity.join(layout.arrange_scores(renewed), present)
+        if len(drawn):
+            own = similarity.join(layout.arrange_scores(kept, drawn), present[drawn.to(inputs.device)])  # (texts, d)
+            moved = lag(scores[:, drawn.to(inputs.device)], own, self.multi_label)  # (texts, 1)
+            read = torch.zeros(len(layout.table), dtype=torch.bool).index_fill(0, labels, True).to(inputs.device)
+            scores = torch.where(read, scores, scores + moved)
+        return rows, vectors, scores
 
     def _matching_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if not self.multi_label:

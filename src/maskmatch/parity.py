@@ -30,6 +30,9 @@ SENTENCES = (
 )
 """What parity is measured on if the user gives no texts: short and long ones, of several kinds."""
 
+MOST_NAMES = 200
+"""How many names of labels are read besides."""
+
 CLOSE = 0.99
 """The mean cosine of vectors, and the share of texts with the same best label, below which an export is called far."""
 
@@ -81,30 +84,33 @@ class Parity:
 def measure_parity(first: Prediction, second: Prediction, texts: Sequence[Any], texts_from: str) -> Parity:
     """Compare two prediction paths on some texts."""
     prompts = first.tokenize(texts)
-    vectors, probabilities = [], []
-    for prediction in (first, second):
-        read = [(rows, found, kept.probabilities(found)) for rows, found, kept in prediction.read(prompts)]
-        order = np.argsort(np.concatenate([rows for rows, _, _ in read]))
-        vectors.append(np.concatenate([found for _, found, _ in read]).reshape(len(prompts), -1)[order])
-        probabilities.append(np.concatenate([found for _, _, found in read])[order])
-    apart = np.abs(probabilities[0] - probabilities[1])
-    lengths = np.linalg.norm(vectors[0], axis=1) * np.linalg.norm(vectors[1], axis=1)
-    cosines = (vectors[0] * vectors[1]).sum(axis=1) / np.maximum(lengths, 1e-12)
-    chosen = np.take_along_axis(probabilities[0], probabilities[1].argmax(axis=1)[:, None], axis=1)[:, 0]
-    same = chosen >= probabilities[0].max(axis=1) - EQUAL
+    largest, apart, cosines, same = [0.0], [], [], []
+    # Both read the texts in the same batches. Only one batch at a time is compared with all labels.
+    for (rows, one, own), (others, other, theirs) in zip(first.read(prompts), second.read(prompts), strict=True):
+        assert np.array_equal(rows, others)
+        expected, found = own.probabilities(one), theirs.probabilities(other)  # (n, K)
+        difference = np.abs(expected - found)
+        largest.append(float(difference.max()))
+        apart.append(difference.mean(axis=1))
+        flat, exported = one.reshape(len(rows), -1), other.reshape(len(rows), -1)
+        lengths = np.linalg.norm(flat, axis=1) * np.linalg.norm(exported, axis=1)
+        cosines.append((flat * exported).sum(axis=1) / np.maximum(lengths, 1e-12))
+        chosen = np.take_along_axis(expected, found.argmax(axis=1)[:, None], axis=1)[:, 0]
+        same.append(chosen >= expected.max(axis=1) - EQUAL)
     return Parity(
         texts=len(prompts),
         texts_from=texts_from,
-        largest_difference=float(apart.max()),
-        mean_difference=float(apart.mean()),
-        mean_cosine=float(cosines.mean()),
-        same_label=float(same.mean()),
+        largest_difference=max(largest),
+        mean_difference=float(np.concatenate(apart).mean()),
+        mean_cosine=float(np.concatenate(cosines).mean()),
+        same_label=float(np.concatenate(same).mean()),
     )
 
 
 def parity_texts(config: MatcherConfig, labels: LabelSet) -> list[Any]:
-    """The built-in sentences and the names of the labels, each in every field that the prompt names."""
-    texts = [*SENTENCES, *(label.name for label in labels.labels)]
+    """The built-in sentences and names of labels, each in every field that the prompt names."""
+    step = -(-len(labels) // MOST_NAMES)  # all of them, or so many from the first to the last
+    texts = [*SENTENCES, *(label.name for label in labels.labels[::step])]
     fields = config.fields
     if len(fields) == 1:
         return list(texts)

@@ -37,6 +37,9 @@ FIRST_LABELS = 16
 MOST_IN_CONTEXT = 50
 """How many label texts may be read with each text: each costs as much as the text itself."""
 
+FEW_TEXTS = 256
+"""For fewer texts at once "auto" builds no index: comparing them with a million labels takes seconds, that a minute."""
+
 SEARCH_QUERIES = 128
 """How many label texts are read as texts to measure an index with."""
 
@@ -155,8 +158,9 @@ class Prediction:
         """
         labels = self.labels
         found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
+        exactly = self._is_exact_for(len(prompts))
         for rows, vectors, kept in self.read(prompts, batch_size):
-            search = ExactSearch(kept) if kept.in_context else self.search
+            search = ExactSearch(kept) if exactly or kept.in_context else self.search
             places, values = self._best_of(vectors, k, threshold, search)
             counts = np.full(len(rows), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
             for row, count, row_places, row_values in zip(
@@ -165,6 +169,10 @@ class Prediction:
                 pairs = zip(row_places[:count], row_values[:count], strict=True)
                 found[row] = [(labels[place], value) for place, value in pairs]
         return found
+
+    def _is_exact_for(self, texts: int) -> bool:
+        """Whether so few texts are compared with all labels rather than an index be built for them."""
+        return self.config.search == "auto" and texts < FEW_TEXTS and "search" not in vars(self)
 
     def _best_of(
         self, vectors: NDArray[np.float32], k: int, threshold: float | None, search: LabelSearch

@@ -27,9 +27,10 @@ def prefetched(chunks: Iterable[Chunk], prepare: Callable[[Chunk], Prepared]) ->
     found: SimpleQueue[tuple[Chunk, Prepared] | BaseException | None] = SimpleQueue()
 
     def work() -> None:
-        iterator = iter(chunks)
+        iterator: Iterator[Chunk] | None = None
         while wanted.get():
             try:
+                iterator = iter(chunks) if iterator is None else iterator
                 chunk = next(iterator)
             except StopIteration:
                 return found.put(None)

@@ -42,6 +42,9 @@ SAMPLED = 4096
 WANTED_RECALL = 0.995
 """How often the index should find the best label before it stops looking further; a little above what is promised."""
 
+GOOD_RECALL = 0.99
+"""Below this, users are warned."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -132,7 +135,8 @@ class ApproximateSearch:
         self._sampled_as[chosen] = np.arange(len(chosen))
         self._index = LabelIndex(kept.vectors, of_one_length=kept.config.kind == "cosine")
         self.report = self._measured(kept.as_compared(queries), started)
-        logger.info(
+        logger.log(
+            logging.INFO if self.report.recall >= GOOD_RECALL else logging.WARNING,
             "An index over %d labels was built in %.0f s; it finds the best label of %.1f%% of %d texts.",
             self.report.labels,
             self.report.seconds,

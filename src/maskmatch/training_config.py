@@ -52,8 +52,8 @@ class TrainingConfig:
             moves towards their mean, by n / (n + 1) of this share with n texts. 0: a label's vector is what the encoder
             reads of its name, as in the paper. None: 0.6 where the method can.
         label_encoding: ``"full"``: every step reads all labels; ``"sampled"``: it reads those that matter to its texts
-            and some of the others, and takes all further vectors from the last time they were read, so that its time
-            does not grow with the number of labels; ``"auto"``: the first up to 2000 label texts.
+            and some of the others, and takes all further vectors from the last time they were read, so that what it
+            reads does not grow with the number of labels; ``"auto"``: the first up to 2000 label texts.
         seed: Same seed, same result.
         patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
             early. In both cases the weights that did best on dev are kept.

@@ -139,6 +139,7 @@ def training_data(
         vectors = model.similarity.prepare(scorer.flat_label_vectors(model, layout.texts))  # (F, dim)
         held_labels = None if held is None else held[len(prompts) :]
         memory = LabelMemory(label_prompts, layout, vectors, scorer.encoder.pad_id, held=held_labels)
+        scorer.forget_labels()  # they are about to be wrong, and need not be held twice
     return TrainingData(
         texts=prompts,
         targets=target_array(rows, labels, scorer.config.multi_label),

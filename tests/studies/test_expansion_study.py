@@ -31,10 +31,19 @@ def test_labels_are_made_from_what_a_cell_may_see(tiny: Tiny) -> None:
 
 def test_the_answer_follows_the_cells() -> None:
     gains = {NAMES: 0.5, EXAMPLES: 0.6, WORDS: 0.5, TYPICAL: 0.3}
-    told = STUDY.conclude(found_of(STUDY, {place: gains[place[1]] for place in all_places(STUDY)}))
+    told = STUDY.conclude(found_of(STUDY, {place: gains.get(place[1], 0.5) for place in all_places(STUDY)}))
     words = " ".join(told.sentences)
     assert f"{EXAMPLES} bring +10.0 points on average" in words
     assert f"{TYPICAL} bring -20.0 points" in words
     assert f"better: {EXAMPLES}" in words
     assert f"worse: {TYPICAL}" in words
     assert told.figures["gains"]["zero-shot"][EXAMPLES]["agnews"] == 0.1
+    assert words.count("none on any dataset by more than -1.0: reached by names and examples.") == 1
+
+
+def test_what_loses_on_one_dataset_is_not_good_enough() -> None:
+    places = all_places(STUDY)
+    harmed = {place: 0.5 + 0.2 * (place[1] == EXAMPLES) * (-1 if place[0] == "agnews" else 1) for place in places}
+    told = " ".join(STUDY.conclude(found_of(STUDY, harmed)).sentences)
+    assert f"{EXAMPLES} bring +12.0 points on average" in told
+    assert "reached by none." in told

@@ -21,16 +21,18 @@ def _variant(name: str) -> Variant:
 
 def test_each_way_reads_where_its_name_says() -> None:
     variants = readout_variants(TASKS["question"])
-    assert len(variants) == 2 * 19
+    assert len(variants) == 2 * 19 + 6
     assert len({variant.name for variant in variants}) == len(variants)
     bare = _variant("text mask, label cls of bare name" + BARE_ENCODER)
     assert (bare.row.input_readout, bare.row.label_readout) == ("mask", "cls")
     assert bare.matcher["label_prompt"] == "{label}"
     assert bare.matcher["prompt"] == TASKS["question"].prompt
     assert bare.matcher["model"] == "all-MiniLM-L6-v2"
-    crossed = _variant("text max of bare text, label max of bare name")
-    assert (crossed.row.input_readout, crossed.row.label_readout) == ("max", "max")
-    assert crossed.matcher == {"prompt": "{text}", "label_prompt": "{label}"}
+    alike = _variant("text max of bare text, label max of bare name")
+    assert (alike.row.input_readout, alike.row.label_readout) == ("max", "max")
+    assert alike.matcher == {"prompt": "{text}", "label_prompt": "{label}"}
+    crossed = _variant("text mean, label cls")
+    assert (crossed.row.input_readout, crossed.row.label_readout) == ("mean", "cls")
     trained = STUDY.parts[1].variants_for("question")
     assert [variant.name for variant in trained[:7]] == [
         BOTH_MASKS,

@@ -48,6 +48,15 @@ def test_the_answer_follows_the_cells() -> None:
     assert f"So 100 shots, {READ_APART} is at or above fine-tuning on 6 of 6 datasets, and +30.0 points" in sentences
     assert "on average: it is the design to take." in sentences
     assert told.figures["designs"]["100 shots"][READ_APART]["gain"] == pytest.approx(0.3)
+    seeing = {place: {SEE_PAIR: 0.9, READ_APART: 0.52, FINE_TUNING: 0.7}.get(place[1], 0.5) for place in places}
+    told = STUDY.conclude(found_of(STUDY, seeing))
+    sentences = " ".join(told.sentences)
+    assert (
+        "Labels that see the pair (on snli_testonly, qqp_10k, wic_trainonly), 100 shots: plain prompt is" in sentences
+    )
+    assert "no design is good enough" in sentences  # what was tried on half of the datasets cannot be the one to take
+    assert told.figures["designs"]["100 shots"][SEE_PAIR]["datasets"] == 3
+    assert "Who always gave the most frequent answer would be right in: rte 33.3 %" in sentences
     bad = {place: {READ_APART: 0.52, FINE_TUNING: 0.7}.get(place[1], 0.5) for place in places}
     sentences = " ".join(STUDY.conclude(found_of(STUDY, bad)).sentences)
     assert "no design is good enough to be taken without a second thought" in sentences

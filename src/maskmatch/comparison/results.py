@@ -160,6 +160,32 @@ class Comparison:
         ]
         return pooled_bootstrap(pairs, resamples=self.resamples) if pairs else None
 
+    def difference_by_seed(
+        self, first: str, second: str, regime: str, datasets: Sequence[str] | None = None
+    ) -> tuple[float, ...]:
+        """The same difference with each seed by itself; what hangs on no seed stands for all of them.
+
+        Args:
+            first: The one method.
+            second: The other one.
+            regime: The regime, by its name.
+            datasets: The datasets; None: all on which both have answers.
+        """
+        groups = self.groups()
+        wanted = dict.fromkeys(dataset for dataset, _, _ in groups) if datasets is None else datasets
+        pairs = [
+            [{cell.seed: cell.figures.accuracy for cell in groups[dataset, regime, name]} for name in (first, second)]
+            for dataset in wanted
+            if (dataset, regime, first) in groups and (dataset, regime, second) in groups
+        ]
+        seeds = sorted({seed for pair in pairs for each in pair for seed in each})
+        known = [
+            [_at(pair[0], seed) - _at(pair[1], seed) for pair in pairs]
+            for seed in seeds
+            if all(len(each) == 1 or seed in each for pair in pairs for each in pair)
+        ]
+        return tuple(float(np.mean(each)) for each in known)
+
     def accuracy(self, method: str, regime: str, datasets: Sequence[str] | None = None) -> float | None:
         """The accuracy of a method in a regime, as a mean over seeds and then over datasets; None if it has none."""
         found = [
@@ -208,6 +234,11 @@ def _by_seed(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[float, ...]
     """The differences in accuracy of cells with the same seed."""
     others = {cell.seed: cell.figures.accuracy for cell in second}
     return tuple(cell.figures.accuracy - others[cell.seed] for cell in first if cell.seed in others)
+
+
+def _at(by_seed: Mapping[int, float], seed: int) -> float:
+    """The accuracy with a seed; one that was measured once, as nothing was drawn, is that of all seeds."""
+    return by_seed[seed] if seed in by_seed else next(iter(by_seed.values()))
 
 
 def _spread(values: Iterable[float | None]) -> Spread | None:

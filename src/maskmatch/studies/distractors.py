@@ -58,15 +58,25 @@ def near_words(names: Sequence[str], rows: Rows) -> tuple[str, ...]:
 
 
 def combined_names(words: Sequence[str], number: int, taken: set[str]) -> list[str]:
-    """So many different names of two or three words, none of which is taken; always the same ones."""
+    """So many different names of two or three words, none of which is taken; always the same ones.
+
+    A name that holds all words of one that is taken, or only such words, could as well be right: there is none, as long
+    as the words allow.
+    """
     rng = random.Random(0)
+    by_word: dict[str, list[frozenset[str]]] = {}
+    for own in {frozenset(name.split()) for name in taken}:
+        for word in own:
+            by_word.setdefault(word, []).append(own)
     found: dict[str, None] = {}
     for tries in count():
         if len(found) == number:
             break
         length = 2 + rng.randrange(2) + tries // (20 * number)  # longer ones when the short ones run out
-        name = " ".join(rng.choice(words) for _ in range(length))
-        if name not in taken:
+        drawn = [rng.choice(words) for _ in range(length)]
+        name, own = " ".join(drawn), frozenset(drawn)
+        near = any(each <= own or own <= each for word in own for each in by_word.get(word, ()))
+        if name not in taken and (tries > 60 * number or (len(own) == length and not near)):
             found[name] = None
     return list(found)
 

@@ -87,7 +87,7 @@ def _on(found: Found, dataset: str, names: Sequence[str], regime: str) -> str | 
         return None
     gains = [str(row) for row in rows if row.verdict > 0]
     if gains:
-        return f"On {dataset}, {regime}, worth their cost are {', '.join(gains)}."
+        return f"On {dataset}, {regime}, these gain over one mask: {', '.join(gains)}."
     losses = sum(row.verdict < 0 for row in rows)
     return (
         f"On {dataset}, {regime}, no number of masks gains for certain over one mask; {losses} of {len(rows)} ways "
@@ -140,7 +140,7 @@ MASKS = Study(
     question="Are several masks worth their cost, in which prompt, and how should their states be compared?",
     parts=(
         Part(
-            {"trec50": "question", "sst5": "sentiment", "rte": "nli", "fewrel_nyt25": "relation"},
+            {"trec50": "question", "banking77": "intent", "agnews": "topic", "fewrel_nyt25": "relation"},
             mask_variants,
             ("zero-shot",),
         ),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.comparison import Variant
 from maskmatch.errors import MaskMatchError
 from maskmatch.studies.pictures import dot_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, against, few_seeds, points
+from maskmatch.studies.words import HOW_TESTED, against, few_seeds, percent, points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +82,8 @@ def conclude(found: Found) -> Conclusion:
             against(found, PLAIN, [SEE_PAIR], regime, datasets=seeing, about=about) if seeing else None,
         ]
         figures[regime] = {name: told for name in designs if (told := _reached(found, name, regime))}
-        sentences.append(_verdict(figures[regime], regime))
+        everywhere = {name: told for name, told in figures[regime].items() if name != SEE_PAIR}
+        sentences += [_verdict(everywhere, regime), _largest_class(found)]
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
     return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], {"designs": figures}, pictures)
 
@@ -98,6 +100,13 @@ def _reached(found: Found, name: str, regime: str) -> dict[str, Any] | None:
     if not gains:
         return None
     return {"at or above fine-tuning": both, "datasets": len(gains), "gain": sum(gains) / len(gains)}
+
+
+def _largest_class(found: Found) -> str:
+    """What a classifier would reach that always gives the most frequent answer."""
+    shares = {name: max(Counter(data.test.labels).values()) / len(data.test) for name, data in found.datasets.items()}
+    told = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
+    return f"Who always gave the most frequent answer would be right in: {told}."
 
 
 def _verdict(reached: dict[str, Any], regime: str) -> str | None:

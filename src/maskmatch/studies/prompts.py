@@ -79,9 +79,8 @@ def conclude(found: Found) -> Conclusion:
     sentences: list[str | None] = []
     spreads: dict[str, dict[str, float]] = {}
     for regime in found.regimes:
-        for side, templates in SIDES.items():
-            sensible = [OWN, *(_name(side, name) for name in templates if name not in (EMPTY, MISLEADING, DENYING))]
-            told = _spread(found, sensible, regime)
+        for side in SIDES:
+            told = _spread(found, _sensible(side), regime)
             if told is not None:
                 spreads[f"{side} prompts, {regime}"] = told
                 prompts = counted(int(told["prompts"]), f"sensible {side} prompt")
@@ -93,14 +92,17 @@ def conclude(found: Found) -> Conclusion:
             sentences.append(against(found, OWN, odd, regime, about=f"Odd {side} prompts"))
         sentences.append(_pool_sentence(found, regime))
         sentences.append(against(found, OWN, FREED, regime, about="Vectors less the state of the empty prompt"))
-    sentences += _trend(spreads, found.regimes)
+    sentences += _trend(found)
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
     return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], {"spread": spreads}, pictures)
 
 
-def _spread(found: Found, names: Sequence[str], regime: str) -> dict[str, float] | None:
-    """How far accuracies lie apart that differ in the wording alone: the mean over datasets."""
-    datasets = list(dict.fromkeys(dataset for dataset, own, _ in found.comparison.groups() if own == regime))
+def _spread(
+    found: Found, names: Sequence[str], regime: str, datasets: Sequence[str] | None = None
+) -> dict[str, float] | None:
+    """How far accuracies lie apart that differ in the wording alone: the mean over datasets, all or some."""
+    if datasets is None:
+        datasets = list(dict.fromkeys(dataset for dataset, own, _ in found.comparison.groups() if own == regime))
     rows = [
         [score for name in names if (score := found.comparison.accuracy(name, regime, [dataset])) is not None]
         for dataset in datasets
@@ -135,23 +137,32 @@ def _pool_sentence(found: Found, regime: str) -> str | None:
     )
 
 
-def _trend(spreads: dict[str, dict[str, float]], regimes: Sequence[str]) -> list[str]:
-    """Whether training makes the wording matter less."""
-    if len(regimes) < 2:
+def _trend(found: Found) -> list[str]:
+    """Whether training makes the wording matter less, by the prompts and datasets that were tried in both regimes."""
+    if len(found.regimes) < 2:
         return []
-    first, last = regimes[0], regimes[-1]
-    found = []
+    ends = found.regimes[0], found.regimes[-1]
+    tried = [{(data, name) for data, own, name in found.comparison.groups() if own == regime} for regime in ends]
+    datasets = [data for data in found.datasets if all((data, OWN) in each for each in tried)]
+    told = []
     for side in SIDES:
-        ends = [spreads.get(f"{side} prompts, {regime}") for regime in (first, last)]
-        if ends[0] is None or ends[1] is None:
+        names = [name for name in _sensible(side) if all((data, name) in each for each in tried for data in datasets)]
+        spreads = [_spread(found, names, regime, datasets) for regime in ends]
+        if spreads[0] is None or spreads[1] is None:
             continue
-        ranges = [end["high"] - end["low"] for end in ends if end is not None]
+        ranges = [spread["high"] - spread["low"] for spread in spreads if spread is not None]
         change = "shrinks" if ranges[1] < ranges[0] else "does not shrink"
-        found.append(
-            f"Between the best and the worst sensible {side} prompt lie {100 * ranges[0]:.1f} points {first} and "
-            f"{100 * ranges[1]:.1f} points {last}: the gap {change} with training."
+        prompts = counted(len(names), f"sensible {side} prompt")
+        told.append(
+            f"On {', '.join(datasets)}, between the best and the worst of {prompts} lie {100 * ranges[0]:.1f} points "
+            f"{ends[0]} and {100 * ranges[1]:.1f} points {ends[1]}: the gap {change} with training."
         )
-    return found
+    return told
+
+
+def _sensible(side: str) -> list[str]:
+    """The task's own prompts, and those that differ from them on one side by a wording that makes sense."""
+    return [OWN, *(_name(side, name) for name in SIDES[side] if name not in (EMPTY, MISLEADING, DENYING))]
 
 
 PROMPTS = Study(

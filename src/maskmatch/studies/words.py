@@ -19,7 +19,8 @@ CERTAIN = 0.05
 
 HOW_TESTED = (
     "Differences are means over datasets and seeds, in points of accuracy, tested by a paired bootstrap over test "
-    "rows; p is corrected for the number of tests in its sentence (Holm), and a difference counts from p < 0.05."
+    "rows; p is corrected for the number of tests in its sentence (Holm). A difference counts from p < 0.05, if it has "
+    "the same sign with every seed."
 )
 
 
@@ -32,22 +33,30 @@ class Tested:
         accuracy: Its mean accuracy.
         result: How much more often it is right than the reference.
         p: The chance of such a difference, corrected for all tests that were made with it.
+        by_seed: The difference with each seed.
     """
 
     name: str
     accuracy: float
     result: PairedDifference
     p: float
+    by_seed: tuple[float, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the difference has the same sign with every seed."""
+        return all(each * self.result.difference > 0 for each in self.by_seed)
 
     @property
     def verdict(self) -> int:
         """1: better than the reference, -1: worse, 0: not to be told apart."""
-        if self.p >= CERTAIN:
+        if self.p >= CERTAIN or not self.agrees:
             return 0
         return 1 if self.result.difference > 0 else -1
 
     def __str__(self) -> str:
-        return f"{self.name} ({points(self.result.difference)}, p {compared(self.p)})"
+        doubt = ", but not with every seed" if self.p < CERTAIN and not self.agrees else ""
+        return f"{self.name} ({points(self.result.difference)}, p {compared(self.p)}{doubt})"
 
 
 def trials(
@@ -58,7 +67,13 @@ def trials(
     known = [(name, result) for name, result in pairs if result is not None]
     raised = holm([result.p for _, result in known])
     return [
-        Tested(name, found.comparison.accuracy(name, regime, datasets) or 0.0, result, p)
+        Tested(
+            name,
+            found.comparison.accuracy(name, regime, datasets) or 0.0,
+            result,
+            p,
+            found.comparison.difference_by_seed(name, reference, regime, datasets),
+        )
         for (name, result), p in zip(known, raised, strict=True)
     ]
 
