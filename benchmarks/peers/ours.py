@@ -12,6 +12,7 @@ from benchmarks.material import make_names, mix_vectors
 from benchmarks.peers.table import OURS, PEERS
 from benchmarks.peers.worker import serve
 from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, export
+from maskmatch.methods import USUAL_RATE
 from maskmatch.training_data import training_data
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ READ_NAMES = 1000
 
 
 class Training:
-    """A whole training run; with a share below 1, of so many of the usual epochs."""
+    """A whole training run; with a share below 1, of so many of the usual epochs; at a multiple of the usual rate."""
 
     def __init__(
         self,
@@ -36,15 +37,16 @@ class Training:
         task: str = "intent",
         seed: int = 0,
         share: float = 1.0,
+        rate: float = 1.0,
     ) -> None:
         import maskmatch.training  # noqa: F401 - loading transformers' Trainer is no part of the training
 
         self._texts, self._labels, self._seed = list(texts), list(labels), seed
-        self._epochs = share * usual_epochs(len(texts), len(names))
+        self._epochs, self._rate = share * usual_epochs(len(texts), len(names)), rate * USUAL_RATE
         self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task=task, device="cpu")
 
     def run(self) -> Mapping[str, Any]:
-        self._matcher.fit(self._texts, self._labels, seed=self._seed, epochs=self._epochs)
+        self._matcher.fit(self._texts, self._labels, seed=self._seed, epochs=self._epochs, learning_rate=self._rate)
         assert self._matcher.training_ is not None
         return {"steps": self._matcher.training_.steps}
 

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from maskmatch.label_vectors import LabelLayout
     from maskmatch.prompts import TokenizedPrompts
 
-MOST_READ_FULLY = 2000
-"""Up to how many label texts "auto" reads all of them at every step: as many as memory allows, for it learns better."""
+MOST_READ_FULLY = 500
+"""Up to how many label texts "auto" reads all of them at every step. From some 150 on a step that samples is quicker,
+and here it takes less than half of the time; with 150, 300 and 1,063 labels it learned as much."""
 
 HARDEST = 32
 """How many label texts of wrong labels a step reads as those that matter to it, besides its texts' own labels."""

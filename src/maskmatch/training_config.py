@@ -53,7 +53,7 @@ class TrainingConfig:
             reads of its name, as in the paper. None: 0.6 where the method can.
         label_encoding: ``"full"``: every step reads all labels; ``"sampled"``: it reads those that matter to its texts
             and some of the others, and takes all further vectors from the last time they were read, so that what it
-            reads does not grow with the number of labels; ``"auto"``: the first up to 2000 label texts.
+            reads does not grow with the number of labels; ``"auto"``: the first up to 500 label texts.
         seed: Same seed, same result.
         patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
             early. In both cases the weights that did best on dev are kept.
