@@ -17,7 +17,8 @@ class Sizes:
         shares: The shares of maskmatch's usual epochs that it trains for.
         iterations: The numbers of iterations of SetFit, for each dataset.
         repeats: How often a short run is measured.
-        short_seconds: A training run that takes longer is measured once.
+        short_seconds: A training run that takes longer is measured three times.
+        long_seconds: One that takes even longer, once.
         prediction_texts: How many texts are predicted at once.
         cross_texts: How many of them a cross-encoder reads, once with each label.
         prompt_texts: How many of them are read together with all labels.
@@ -42,6 +43,7 @@ class Sizes:
     iterations: tuple[tuple[int, ...], ...] = ((5, 20), (5,))
     repeats: int = 5
     short_seconds: float = 20.0
+    long_seconds: float = 300.0
     prediction_texts: int = 1000
     cross_texts: int = 2
     prompt_texts: int = 4

@@ -72,7 +72,7 @@ def expand_labels(
         labels: The labels; None: the classifier's own.
         sources: ``"vocabulary"``: words of the encoder's vocabulary near the label; ``"training-words"``: words that
             set a label's training texts apart; ``"texts"``: unlabelled texts that match the label best, as examples;
-            ``"words"``: what you bring. None: those that something is given for, or else the vocabulary.
+            ``"words"``: what you bring. None: those that something is given for.
         texts: Unlabelled texts.
         train: Labelled texts, ``(texts, labels)`` or a data frame that holds both.
         words: A list of words, each of which goes to the label it is nearest to; or a function that tells phrases for

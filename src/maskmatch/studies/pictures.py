@@ -58,7 +58,9 @@ def dot_plot(
         hint = title(f"{name}, {regime}: {mean:.3f}")
         parts.append(f'<circle class="{style}" cx="{x_of(mean):.1f}" cy="{y:.1f}" r="5">{hint}</circle>')
         parts.append(text_at(left + WIDTH + 12, y + 4, f"{mean:.3f}", "tick"))
-    label = "accuracy, mean over datasets" if len(found.datasets) > 1 else "accuracy"
+    label = (
+        "accuracy, mean over datasets" if len({data for each in singles.values() for data in each}) > 1 else "accuracy"
+    )
     parts.append(text_at(left + WIDTH / 2, top + height + 38, label, "axis", anchor="middle"))
     return picture(left + WIDTH + 64, top + height + 48, f"Accuracy {regime}", parts)
 
