@@ -164,7 +164,7 @@ def table_of(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def gain(row: Mapping[str, Any], other: Mapping[str, Any]) -> float:
     """How much more accurate one way is than another, over the turns that both have had."""
     pairs = zip(row["accuracies"], other["accuracies"], strict=False)
-    return round(statistics.mean(one - two for one, two in pairs), 4)
+    return round(float(statistics.mean(one - two for one, two in pairs)), 4)
 
 
 def time_to_reach(
