@@ -197,17 +197,14 @@ def many_labels_section() -> list[str]:
     if not (RESULTS / "many_labels.json").is_file():
         return []
     many = read_results("many_labels")
-    rows = [
-        (cell["way"], cell["seed"], f"{cell['accuracy']:.4f}", cell["steps"], f"{cell['seconds']:.0f}")
-        for cell in many["cells"]
-    ]
+    rows = [(cell["way"], cell["seed"], f"{cell['accuracy']:.4f}", cell["steps"]) for cell in many["cells"]]
     means = ", ".join(f"{way} {figure['mean']:.4f} ± {figure['sd']:.4f}" for way, figure in many["accuracy"].items())
     return [
         "## Many labels",
         f"Accuracy on the dev split of {many['dataset']}, one shot a label, the bare encoder, when a training step "
         f"reads all labels (full) or those that matter to it and some that are drawn (sampled): {means}. What a step "
         "costs is on [the page of speed](speed.md).",
-        table(("label encoding", "seed", "accuracy", "steps", "seconds"), rows),
+        table(("label encoding", "seed", "accuracy", "steps"), rows),
         origin(many),
     ]
 
