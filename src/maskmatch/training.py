@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 from tqdm.auto import tqdm
 from transformers import (
     EarlyStoppingCallback,
@@ -23,10 +23,14 @@ from transformers import (
 from maskmatch.checkpoints import PARTS, checkpoint_to_resume
 from maskmatch.errors import MaskMatchError
 from maskmatch.label_memory import MEMORY_FILE
+from maskmatch.step_batches import EpochOrder, TokenBatches, batch_count, needs_token_batches
 from maskmatch.training_config import TrainingConfig, TrainingSummary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from maskmatch.label_memory import LabelMemory
     from maskmatch.model import MatchingModel
@@ -47,6 +51,10 @@ class BatchSource(Protocol):
     @property
     def cut(self) -> int:
         """How many texts are longer than the model reads."""
+
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """How many tokens a step reads of each row, besides labels that are read once for all: (n,)."""
 
     @property
     def memory(self) -> LabelMemory | None:
@@ -131,15 +139,17 @@ def _trainer(
     """The Trainer of these data."""
     on_cpu = next(model.parameters()).device.type == "cpu"  # compute where the user put the encoder
     rows = _RowNumbers(len(data))
+    args = _arguments(config, data.tokens, has_dev=evaluate is not None, on_cpu=on_cpu, scratch=scratch)
     trainer = MatchTrainer(
         model=model,
-        args=_arguments(config, len(data), has_dev=evaluate is not None, on_cpu=on_cpu, scratch=scratch),
+        args=args,
         train_dataset=rows,
         eval_dataset=None if evaluate is None else rows,  # asked for, but never read: see MatchTrainer.evaluate
         data_collator=data.batch,
         callbacks=[*callbacks, TrainingProgress()],
         head_rate=config.head_rate,
         evaluate_on_dev=evaluate,
+        batches=_token_batches(config, args, data.tokens),
     )
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
@@ -149,17 +159,39 @@ def _trainer(
 
 
 class MatchTrainer(Trainer):
-    """transformers' Trainer, with another rate for what is not pretrained and dev data of the caller's own.
+    """transformers' Trainer, with another rate for what is not pretrained, batches and dev data of the caller's own.
 
     The dev data is read by the one prediction path, instead of a second one here.
     """
 
     def __init__(
-        self, *, head_rate: float, evaluate_on_dev: Callable[[], dict[str, float]] | None, **options: Any
+        self,
+        *,
+        head_rate: float,
+        evaluate_on_dev: Callable[[], dict[str, float]] | None,
+        batches: TokenBatches | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         self._head_rate = head_rate
         self._evaluate_on_dev = evaluate_on_dev
+        self._batches = batches
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """The training data, in batches of its own where a number of texts might be too many tokens."""
+        if self._batches is None:
+            return super().get_train_dataloader()
+        assert self.train_dataset is not None
+        loader: DataLoader[Any] = self.accelerator.prepare(
+            DataLoader(
+                self.train_dataset,
+                batch_sampler=self._batches,
+                collate_fn=self.data_collator,
+                num_workers=self.args.dataloader_num_workers,
+                pin_memory=self.args.dataloader_pin_memory,
+            )
+        )
+        return loader
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
         """Parameters in groups: the encoder's and the rest's, each with and without weight decay."""
@@ -252,7 +284,16 @@ class _RowNumbers(Dataset[int]):
         return row
 
 
-def _steps(config: TrainingConfig, texts: int) -> int:
+def _token_batches(config: TrainingConfig, args: TrainingArguments, tokens: NDArray[np.int64]) -> TokenBatches | None:
+    """Batches that keep to the number of tokens, where a number of texts would not, and on one device."""
+    batch_size = args.per_device_train_batch_size
+    if args.world_size > 1 or args.n_gpu > 1 or not needs_token_batches(tokens, batch_size, config.max_tokens):
+        return None
+    order = EpochOrder(len(tokens), config.seed if args.data_seed is None else args.data_seed)
+    return TokenBatches(order, tokens, batch_size, config.max_tokens)
+
+
+def _steps(config: TrainingConfig, tokens: NDArray[np.int64]) -> int:
     """How many steps a run takes, whatever further arguments decide on it."""
     given = config.arguments
     try:
@@ -260,15 +301,20 @@ def _steps(config: TrainingConfig, texts: int) -> int:
             return int(given["max_steps"])
         batch_size: int = given.get("per_device_train_batch_size", config.batch_size)
         batches_a_step: int = given.get("gradient_accumulation_steps", 1)
-        steps_an_epoch = math.ceil(math.ceil(texts / batch_size) / batches_a_step)
+        batches = math.ceil(len(tokens) / batch_size)
+        if needs_token_batches(tokens, batch_size, config.max_tokens):
+            batches = batch_count(tokens, batch_size, config.max_tokens)
+        steps_an_epoch = math.ceil(batches / batches_a_step)
         epochs: float = given.get("num_train_epochs", config.epochs)
         return math.ceil(steps_an_epoch * epochs)
     except (TypeError, ZeroDivisionError) as error:
         raise MaskMatchError(f"The training arguments do not fit: {error}") from error
 
 
-def _arguments(config: TrainingConfig, texts: int, *, has_dev: bool, on_cpu: bool, scratch: str) -> TrainingArguments:
-    steps = _steps(config, texts)
+def _arguments(
+    config: TrainingConfig, tokens: NDArray[np.int64], *, has_dev: bool, on_cpu: bool, scratch: str
+) -> TrainingArguments:
+    steps = _steps(config, tokens)
     look = max(1, math.ceil(steps / EVALUATIONS))
     keeps = has_dev or config.checkpoints is not None
     defaults: dict[str, Any] = {
@@ -310,6 +356,7 @@ def _run(data: BatchSource, config: TrainingConfig) -> dict[str, object]:
         "epochs": config.epochs,
         "learning_rate": config.learning_rate,
         "batch_size": config.batch_size,
+        "max_tokens": config.max_tokens,
         "hold": config.hold,
         "label_encoding": _label_encoding(data),
         "seed": config.seed,

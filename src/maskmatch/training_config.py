@@ -30,7 +30,10 @@ MOST_EPOCHS = 50
 EXAMPLE_SHARE = 0.6
 """The share of very many training texts in the vector of their label, unless the user says otherwise."""
 
-WHOLE_NUMBERS = ("batch_size", "seed", "patience")
+MAX_TOKENS = 8_192
+"""Tokens of texts a step: 32 texts of 256. The default encoder takes about 4 GB for such a step."""
+
+WHOLE_NUMBERS = ("batch_size", "max_tokens", "seed", "patience")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class TrainingConfig:
             what suits the method.
         head_rate: How many times faster what is not pretrained learns: a label matrix, a head, a temperature.
         batch_size: Texts a step; the labels come on top.
+        max_tokens: Tokens of texts a step at most: where texts are so long that ``batch_size`` of them might be more, a
+            step takes fewer, and every step about as many tokens. It bounds the memory of long texts.
         weight_decay: Weight decay of the encoder's matrices.
         hold: How much the vectors of texts and labels are held where the encoder put them before training (one minus
             their cosine is added to the loss, so many times). It keeps what the encoder knows, which few examples
@@ -69,6 +74,7 @@ class TrainingConfig:
     batch_size: int = 32
     weight_decay: float = 0.01
     hold: float = 0.0
+    max_tokens: int = added_setting(MAX_TOKENS)
     label_encoding: LabelEncoding = "auto"
     example_share: float | None = added_setting(None)
     seed: int = 0
@@ -83,6 +89,7 @@ class TrainingConfig:
             "learning_rate",
             "head_rate",
             "batch_size",
+            "max_tokens",
             "weight_decay",
             "hold",
             "example_share",

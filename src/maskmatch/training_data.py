@@ -67,6 +67,11 @@ class TrainingData:
         """How many texts are longer than the model reads."""
         return int(self.texts.cut.sum())
 
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """How many tokens a step reads of each text: (n,)."""
+        return self.texts.tokens
+
     def batch(self, rows: Sequence[int]) -> dict[str, Any]:
         """Texts and label prompts together, in groups of like length, so that little is padded.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from maskmatch.anchors import Anchors
@@ -16,6 +17,8 @@ from maskmatch.tasks import find_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from maskmatch.alignment.config import AlignmentConfig
     from maskmatch.data.label_sets import LabelledTexts
@@ -104,6 +107,11 @@ class AlignmentData:
     def cut(self) -> int:
         """A text that is too long is cut for teacher and pupil alike."""
         return 0
+
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """A draw is a batch already, so nothing hangs on its tokens."""
+        return np.zeros(len(self), dtype=np.int64)
 
     @property
     def memory(self) -> None:

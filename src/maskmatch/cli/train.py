@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskmatch.cli import options
+from maskmatch.training_config import MAX_TOKENS
 
 if TYPE_CHECKING:
     from maskmatch.classifier import MaskMatcher
@@ -52,6 +53,10 @@ class Training:
         typer.Option(help="The peak rate; what suits the method if left out.", rich_help_panel=options.TRAINING),
     ] = None
     batch_size: options.StepSize = 32
+    max_tokens: Annotated[
+        int,
+        typer.Option(help="Tokens of texts a step at most.", min=1, rich_help_panel=options.TRAINING),
+    ] = MAX_TOKENS
     hold: Annotated[
         float,
         typer.Option(

@@ -88,6 +88,15 @@ class TokenizedPrompts:
         own = np.fromiter((len(ids) for ids in self.input_ids), dtype=np.int64, count=len(self.input_ids))
         return np.asarray(np.max([own, *(other.lengths for other in self.others)], axis=0))
 
+    @cached_property
+    def tokens(self) -> NDArray[np.int64]:
+        """The number of tokens read of each text, in all its prompts and in those of labels that it is part of."""
+        own = np.fromiter((len(ids) for ids in self.input_ids), dtype=np.int64, count=len(self.input_ids))
+        counts = [own, *(other.tokens for other in self.others)]
+        if self.label_prompts is not None:
+            counts.append(self.label_prompts.tokens.reshape(len(self), -1).sum(axis=1))
+        return np.asarray(np.sum(counts, axis=0))
+
 
 @dataclass(frozen=True)
 class _Fixed:
