@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export, search
+from maskmatch.exports import INDEX_FILE
 from maskmatch.kept_labels import KeptLabels
 from maskmatch.label_index import LabelIndex, index_available
 from maskmatch.search import ApproximateSearch, ExactSearch, make_search, probabilities
@@ -94,7 +95,7 @@ class TestIndex:
         config = SimilarityConfig(kind=kind, temperature=0.2, phrases="max")
         counts = [1 + label % phrases for label in range(5000)]
         kept = kept_labels(config, counts)
-        approximate, exact = ApproximateSearch(kept, random_vectors(200, 1, 8, seed=3)), ExactSearch(kept)
+        approximate, exact = ApproximateSearch.built(kept, random_vectors(200, 1, 8, seed=3)), ExactSearch(kept)
         inputs = random_vectors(300, 1, 8, seed=4)
         ours, theirs = approximate(inputs, 3), exact(inputs, 3)
         recall = (ours.places[:, 0] == theirs.places[:, 0]).mean()
@@ -110,7 +111,7 @@ class TestIndex:
     def test_probabilities_are_shares_of_all_labels_not_of_the_candidates(self, temperature: float) -> None:
         kept = kept_labels(SimilarityConfig(temperature=temperature), [1] * 20000)
         inputs = random_vectors(100, 1, 8, seed=4)
-        approximate = ApproximateSearch(kept, inputs)
+        approximate = ApproximateSearch.built(kept, inputs)
         ours, theirs = approximate(inputs, 1), ExactSearch(kept)(inputs, 1)
         error = np.abs(np.expm1(ours.normaliser - theirs.normaliser)).mean()
         assert error < 0.15
@@ -120,12 +121,12 @@ class TestIndex:
 
     def test_where_so_many_are_asked_for_the_answer_is_exact(self) -> None:
         kept, inputs = kept_labels(SimilarityConfig(), [1] * 300), random_vectors(5, 1, 8)
-        ours, theirs = ApproximateSearch(kept, inputs)(inputs, 300), ExactSearch(kept)(inputs, 300)
+        ours, theirs = ApproximateSearch.built(kept, inputs)(inputs, 300), ExactSearch(kept)(inputs, 300)
         assert (ours.places == theirs.places).all()
 
     def test_where_all_labels_are_candidates_probabilities_are_exact(self) -> None:
         kept, inputs = kept_labels(SimilarityConfig(), [1] * 40), random_vectors(5, 1, 8)
-        approximate = ApproximateSearch(kept, inputs)
+        approximate = ApproximateSearch.built(kept, inputs)
         ours, theirs = approximate(inputs, 2), ExactSearch(kept)(inputs, 2)
         np.testing.assert_allclose(probabilities(kept, ours), probabilities(kept, theirs), rtol=1e-3)
         assert approximate.report.probability_error < 1e-3
@@ -134,13 +135,13 @@ class TestIndex:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         kept, inputs = kept_labels(SimilarityConfig(), [1] * 300), random_vectors(5, 1, 8)
-        approximate = ApproximateSearch(kept, inputs)
+        approximate = ApproximateSearch.built(kept, inputs)
         monkeypatch.setattr(LabelIndex, "nearest", lambda _, rows, count: np.full((len(rows), count), -1))
         assert (approximate(inputs, 3).places == ExactSearch(kept)(inputs, 3).places).all()
 
     def test_the_same_labels_make_the_same_index(self) -> None:
         vectors, inputs = random_vectors(3000, 8), random_vectors(20, 8, seed=1)
-        one, other = (LabelIndex(vectors, of_one_length=False).nearest(inputs, 10) for _ in range(2))
+        one, other = (LabelIndex.of(vectors, of_one_length=False).nearest(inputs, 10) for _ in range(2))
         assert (one == other).all()
 
     def test_a_classifier_searches_as_it_is_told(self, tiny: Callable[[str], Path], tmp_path: Path) -> None:
@@ -171,6 +172,41 @@ class TestIndex:
             assert ours[0][1] == pytest.approx(theirs[0][1], rel=1e-3)
         with pytest.raises(MaskMatchError, match="no search 'fast'"):
             ExportedMatcher.from_pretrained(tmp_path / "export", search="fast")  # type: ignore[arg-type]
+
+    def test_an_export_keeps_the_index(
+        self, tiny: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, search="approximate")
+        export(matcher, tmp_path / "export")
+        monkeypatch.setattr(LabelIndex, "of", lambda *_, **__: pytest.fail("it is not built again"))
+        loaded = ExportedMatcher.from_pretrained(tmp_path / "export")
+        assert loaded.search_ == matcher.search_
+        for [(_, ours)], [(_, theirs)] in zip(loaded.top_k(TEXTS, 1), matcher.top_k(TEXTS, 1), strict=True):
+            assert ours == pytest.approx(theirs, rel=1e-3)
+
+    def test_an_index_that_is_damaged_missing_or_another_is_a_sentence(
+        self, tiny: Callable[[str], Path], tmp_path: Path
+    ) -> None:
+        folder, other = tmp_path / "export", tmp_path / "other"
+        export(MaskMatcher.from_pretrained(tiny("bert"), MANY, search="approximate"), folder)
+        export(MaskMatcher.from_pretrained(tiny("bert"), MANY[:-1], search="approximate"), other)
+        (folder / INDEX_FILE).write_bytes((other / INDEX_FILE).read_bytes())
+        with pytest.raises(MaskMatchError, match="no index of these labels"):
+            ExportedMatcher.from_pretrained(folder).predict(TEXTS)
+        (folder / INDEX_FILE).write_bytes(b"nothing")
+        with pytest.raises(MaskMatchError, match="damaged"):
+            ExportedMatcher.from_pretrained(folder).predict(TEXTS)
+        (folder / INDEX_FILE).unlink()
+        with pytest.raises(MaskMatchError, match=f"{INDEX_FILE} is missing"):
+            ExportedMatcher.from_pretrained(folder)
+
+    def test_an_export_with_few_labels_leaves_no_index_of_before(
+        self, tiny: Callable[[str], Path], tmp_path: Path
+    ) -> None:
+        export(MaskMatcher.from_pretrained(tiny("bert"), MANY, search="approximate"), tmp_path / "export")
+        export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export")
+        assert not (tmp_path / "export" / INDEX_FILE).exists()
+        assert ExportedMatcher.from_pretrained(tmp_path / "export").search_.kind == "exact"
 
     def test_it_is_taken_from_many_labels_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kept = kept_labels(SimilarityConfig(), [1] * 500)

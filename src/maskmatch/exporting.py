@@ -16,7 +16,16 @@ from torch import nn
 from maskmatch.batches import PaddedBatch
 from maskmatch.encoder import TokenBatch
 from maskmatch.errors import MaskMatchError
-from maskmatch.exports import FILES, MODEL_FILE, Export, is_export, read_export, write_export
+from maskmatch.exports import (
+    FILES,
+    INDEX_FILE,
+    MODEL_FILE,
+    Export,
+    describe_export,
+    is_export,
+    read_export,
+    write_export,
+)
 from maskmatch.int8 import quantize
 from maskmatch.onnx_runtime import INPUTS, INSTALL, OUTPUT
 from maskmatch.parity import Parity, measure_parity, parity_texts
@@ -73,7 +82,7 @@ def export(
             "python": platform.python_version(),
         },
     )
-    with whole_folder(folder, ours=FILES) as scratch:
+    with whole_folder(folder, ours=(*FILES, INDEX_FILE)) as scratch:
         _write_graph(matcher.model(), prediction, texts, scratch / MODEL_FILE, matcher.name)
         if int8:
             quantize(scratch / MODEL_FILE)
@@ -85,7 +94,7 @@ def export(
                 f"The exported graph of {matcher.name} does not compute what torch does (mean cosine "
                 f"{parity.mean_cosine:.4f}), so nothing was written; this family of encoders cannot be exported."
             )
-        write_export(prediction, replace(written, parity=parity.to_dict()), scratch)
+        describe_export(prediction, replace(written, parity=parity.to_dict()), scratch)
     return parity
 
 

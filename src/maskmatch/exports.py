@@ -3,13 +3,14 @@
 model.onnx            token ids, attention mask, mask positions → input vectors
 tokenizer.json        the tokenizer, as the tokenizers library writes it
 labels.safetensors    the label vectors as they are compared, and which phrases there are
+labels.faiss          an index over the label vectors, where there are so many that one is used
 export.json           config, labels, special tokens, the similarity's numbers, parity with torch, versions
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from maskmatch.onnx_runtime import OnnxRuntime
 from maskmatch.prediction import Prediction
 from maskmatch.predictor import Predictor
 from maskmatch.prompts import PromptTokenizer, Vocabulary
+from maskmatch.search import ApproximateSearch, SavedIndex, SearchReport
 
 if TYPE_CHECKING:
     from maskmatch.choices import SearchKind
@@ -36,7 +38,9 @@ EXPORT_FILE = "export.json"
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 LABELS_FILE = "labels.safetensors"
+INDEX_FILE = "labels.faiss"
 FILES = (MODEL_FILE, TOKENIZER_FILE, LABELS_FILE, EXPORT_FILE)
+"""What every export holds."""
 
 
 def is_export(folder: Path) -> bool:
@@ -126,6 +130,15 @@ def write_export(prediction: Prediction, export: Export, folder: Path) -> None:
     kept = prediction.kept
     save_file({"vectors": kept.vectors, "present": kept.present}, folder / LABELS_FILE)
     prediction.tokenizer.vocabulary.backend.save(str(folder / TOKENIZER_FILE))
+    index = _index_of(prediction)
+    if index is not None:
+        index.save(folder / INDEX_FILE)
+    describe_export(prediction, export, folder)
+
+
+def describe_export(prediction: Prediction, export: Export, folder: Path) -> None:
+    """Write what is known of an export, beside the rest of it."""
+    kept, index = prediction.kept, _index_of(prediction)
     data = {
         "format": FORMAT,
         "source": export.source,
@@ -136,15 +149,23 @@ def write_export(prediction: Prediction, export: Export, folder: Path) -> None:
         "config": prediction.config.to_json(),
         "similarity": {"scale": kept.scale, "offset": kept.offset},
         "vocabulary": prediction.tokenizer.vocabulary.to_json(),
+        **({} if index is None else {"index": asdict(index.report)}),
         "labels": [label_to_json(label) for label in prediction.labels.labels],
     }
     (folder / EXPORT_FILE).write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
+def _index_of(prediction: Prediction) -> ApproximateSearch | None:
+    """The search by an index over the labels, built now if that is how the best of them are found."""
+    search = None if prediction.kept.in_context else prediction.search
+    return search if isinstance(search, ApproximateSearch) else None
+
+
 def read_export(folder: Path) -> ExportedMatcher:
     """Read an export from its folder; damage is named in a sentence."""
     data = _read_json(folder)
-    missing = [name for name in FILES if not (folder / name).exists()]
+    files = (*FILES, INDEX_FILE) if "index" in data else FILES
+    missing = [name for name in files if not (folder / name).exists()]
     if missing:
         raise MaskMatchError(f"The export {folder} is not whole: {', '.join(missing)} is missing.")
     try:
@@ -155,13 +176,15 @@ def read_export(folder: Path) -> ExportedMatcher:
         export = Export(*(data[name] for name in ("source", "int8", "parity", "notes", "versions")))
         vocabulary = Vocabulary.from_json(data["vocabulary"], _read_tokenizer(folder / TOKENIZER_FILE))
         kept = _read_labels(folder / LABELS_FILE, config, data["similarity"])
+        index = SavedIndex(folder / INDEX_FILE, SearchReport(**data["index"])) if "index" in data else None
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{folder / EXPORT_FILE} is damaged: {error!r} does not fit.") from error
     if len(kept) != len(labels) or kept.vectors.shape[int(kept.in_context)] != kept.texts:
         raise MaskMatchError(f"{folder / LABELS_FILE} is damaged: it does not hold the vectors of the labels.")
     tokenizer = PromptTokenizer(vocabulary, config.max_length)
     runtime = OnnxRuntime(folder / MODEL_FILE)
-    prediction = Prediction(config, tokenizer, labels, kept, runtime, runtime if config.labels_in_context else None)
+    label_runtime = runtime if config.labels_in_context else None
+    prediction = Prediction(config, tokenizer, labels, kept, runtime, label_runtime, index)
     return ExportedMatcher(prediction, export, str(folder))
 
 

@@ -12,6 +12,8 @@ import numpy as np
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 FIRST_PROBES = 16
@@ -30,35 +32,56 @@ def index_available() -> bool:
 
 
 class LabelIndex:
-    """Finds label texts whose product with a text's vector is large.
+    """Finds label texts whose product with a text's vector is large. Make it with :meth:`of` or :meth:`read`.
 
     Vectors are held in 8 bits a number, so what is found has to be scored again.
 
     Args:
-        vectors: (F, dim), as the similarity compares them.
-        of_one_length: Whether all are of the same length, as for cosines.
+        index: The index of faiss.
     """
 
-    def __init__(self, vectors: NDArray[np.float32], of_one_length: bool) -> None:
-        if not index_available():
-            raise MaskMatchError(
-                'An approximate search needs faiss: pip install "maskmatch[index]", or choose exact search.'
-            )
-        faiss: Any = import_module("faiss")  # an extra, and without types
+    def __init__(self, index: Any) -> None:
+        self._index = index
+        self._cells = int(index.nlist)
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32], of_one_length: bool) -> LabelIndex:
+        """Build it.
+
+        Args:
+            vectors: (F, dim), as the similarity compares them.
+            of_one_length: Whether all are of the same length, as for cosines.
+        """
+        faiss = _faiss()
         rows = _of_one_length(vectors, of_one_length)
-        self._padded = rows.shape[1] - vectors.shape[1]
         cells = max(1, min(2 * math.isqrt(len(rows)), len(rows) // POINTS_A_CELL))
-        self._cells = cells
-        self._index: Any = faiss.index_factory(rows.shape[1], f"IVF{cells},SQ8", faiss.METRIC_INNER_PRODUCT)
-        self._index.cp.seed = 0
+        index: Any = faiss.index_factory(rows.shape[1], f"IVF{cells},SQ8", faiss.METRIC_INNER_PRODUCT)
+        index.cp.seed = 0
         some = np.random.default_rng(0).permutation(len(rows))[: cells * POINTS_A_CELL]
-        self._index.train(rows[np.sort(some)])
-        self._index.add(rows)
-        self._index.nprobe = min(FIRST_PROBES, cells)
+        index.train(rows[np.sort(some)])
+        index.add(rows)
+        index.nprobe = min(FIRST_PROBES, cells)
+        return cls(index)
+
+    @classmethod
+    def read(cls, path: Path, vectors: NDArray[np.float32]) -> LabelIndex:
+        """Read one that was written, and refuse one that cannot be that of these vectors (F, dim)."""
+        try:
+            index: Any = _faiss().read_index(str(path))
+        except RuntimeError as error:
+            raise MaskMatchError(f"{path} is damaged and cannot be read; export the classifier again.") from error
+        count, size = vectors.shape
+        if index.ntotal != count or index.d not in (size, size + 1):
+            raise MaskMatchError(f"{path} is no index of these labels; export the classifier again.")
+        return cls(index)
+
+    def write(self, path: Path) -> None:
+        """Write it to a file, in faiss' own format."""
+        _faiss().write_index(self._index, str(path))
 
     def nearest(self, inputs: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         """The label texts with the largest products, about: (n, dim) → (n, count), -1 where there are fewer."""
-        queries = np.pad(inputs, ((0, 0), (0, self._padded)))
+        queries = np.pad(inputs, ((0, 0), (0, self._index.d - inputs.shape[1])))
         _, found = self._index.search(np.ascontiguousarray(queries), count)
         return np.asarray(found)
 
@@ -68,6 +91,15 @@ class LabelIndex:
             return False
         self._index.nprobe = min(2 * self._index.nprobe, self._cells)
         return True
+
+
+def _faiss() -> Any:
+    """The library, which is an extra and has no types."""
+    if not index_available():
+        raise MaskMatchError(
+            'An approximate search needs faiss: pip install "maskmatch[index]", or choose exact search.'
+        )
+    return import_module("faiss")
 
 
 def _of_one_length(vectors: NDArray[np.float32], already: bool) -> NDArray[np.float32]:

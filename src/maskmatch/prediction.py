@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from maskmatch.kept_labels import KeptLabels
     from maskmatch.labels import LabelSet
     from maskmatch.prompts import PromptTokenizer, TokenizedPrompts
-    from maskmatch.search import LabelSearch
+    from maskmatch.search import LabelSearch, SavedIndex
 
 logger = logging.getLogger("maskmatch")
 
@@ -71,6 +71,7 @@ class Prediction:
         kept: Their vectors.
         runtime: Computes the vectors of texts.
         label_runtime: Computes the vectors of label prompts, where labels are read with each text.
+        index: An index over the labels that was built before.
     """
 
     config: MatcherConfig
@@ -79,6 +80,7 @@ class Prediction:
     kept: KeptLabels
     runtime: Runtime
     label_runtime: Runtime | None = None
+    index: SavedIndex | None = None
 
     def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
         """Texts in their input prompt, and where labels are read with each text, in those of the labels."""
@@ -143,7 +145,7 @@ class Prediction:
     @cached_property
     def search(self) -> LabelSearch:
         """The search over the labels, made when it is first needed."""
-        return make_search(self.kept, self.config.search, self._search_queries)
+        return make_search(self.kept, self.config.search, self._search_queries, self.index)
 
     def best(
         self, prompts: TokenizedPrompts, k: int, batch_size: int = BATCH_SIZE, *, threshold: float | None = None

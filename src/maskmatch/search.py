@@ -19,6 +19,7 @@ from maskmatch.label_index import LabelIndex, index_available
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -78,6 +79,14 @@ class SearchReport:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class SavedIndex:
+    """An index in a file, and what was measured when it was built."""
+
+    path: Path
+    report: SearchReport
+
+
 class LabelSearch(Protocol):
     """Finds the best labels of texts."""
 
@@ -123,26 +132,45 @@ class ApproximateSearch:
 
     Args:
         kept: The label vectors.
-        queries: Vectors of texts (n, masks, dim) to measure the index with.
+        index: An index over them.
+        report: What was measured when the index was built.
     """
 
-    def __init__(self, kept: KeptLabels, queries: NDArray[np.float32]) -> None:
-        started = time.perf_counter()
+    def __init__(self, kept: KeptLabels, index: LabelIndex, report: SearchReport) -> None:
         self._kept, self._owners = kept, kept.owners
         chosen = np.random.default_rng(0).permutation(len(kept))[:SAMPLED]
         self._sample = kept.select(chosen)
         self._sampled_as = np.full(len(kept), -1)  # (K,), a label's place in the sample
         self._sampled_as[chosen] = np.arange(len(chosen))
-        self._index = LabelIndex(kept.vectors, of_one_length=kept.config.kind == "cosine")
-        self.report = self._measured(kept.as_compared(queries), started)
+        self._index = index
+        self.report = report
+
+    @classmethod
+    def built(cls, kept: KeptLabels, queries: NDArray[np.float32]) -> ApproximateSearch:
+        """Build the index, and measure it with vectors of texts (n, masks, dim)."""
+        started = time.perf_counter()
+        index = LabelIndex.of(kept.vectors, of_one_length=kept.config.kind == "cosine")
+        search = cls(kept, index, SearchReport("approximate", len(kept)))
+        search.report = search._measured(kept.as_compared(queries), started)
         logger.log(
-            logging.INFO if self.report.recall >= GOOD_RECALL else logging.WARNING,
+            logging.INFO if search.report.recall >= GOOD_RECALL else logging.WARNING,
             "An index over %d labels was built in %.0f s; it finds the best label of %.1f%% of %d texts.",
-            self.report.labels,
-            self.report.seconds,
-            100 * self.report.recall,
-            self.report.queries,
+            search.report.labels,
+            search.report.seconds,
+            100 * search.report.recall,
+            search.report.queries,
         )
+        return search
+
+    @classmethod
+    def read(cls, kept: KeptLabels, saved: SavedIndex) -> ApproximateSearch:
+        """The search over labels whose index was saved."""
+        return cls(kept, LabelIndex.read(saved.path, kept.vectors), saved.report)
+
+    def save(self, path: Path) -> SavedIndex:
+        """Write the index to a file."""
+        self._index.write(path)
+        return SavedIndex(path, self.report)
 
     def __call__(self, inputs: NDArray[np.float32], k: int) -> Found:
         """The k best labels of texts, whose vectors are (n, masks, dim)."""
@@ -202,17 +230,20 @@ class ApproximateSearch:
         return SearchReport("approximate", len(self._kept), len(queries), recall, float(error), seconds)
 
 
-def make_search(kept: KeptLabels, kind: SearchKind, queries: Callable[[], NDArray[np.float32]]) -> LabelSearch:
+def make_search(
+    kept: KeptLabels, kind: SearchKind, queries: Callable[[], NDArray[np.float32]], saved: SavedIndex | None = None
+) -> LabelSearch:
     """The search over labels.
 
     Args:
         kept: The label vectors.
         kind: "exact"; "approximate"; or "auto": exact unless there are many labels and an index can be made.
         queries: Gives vectors of texts (n, masks, dim) to measure an index with.
+        saved: An index that was built before.
     """
     many = kept.texts > MOST_SEARCHED_EXACTLY and kept.config.masks != "late"  # an index knows one vector a label text
     if kind == "approximate" or (kind == "auto" and many and index_available()):
-        return ApproximateSearch(kept, queries())
+        return ApproximateSearch.built(kept, queries()) if saved is None else ApproximateSearch.read(kept, saved)
     return ExactSearch(kept)
 
 
