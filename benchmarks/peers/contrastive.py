@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from datasets import Dataset
 from setfit import SetFitModel, Trainer, TrainingArguments
 
+from benchmarks.material import make_names
 from benchmarks.peers.table import PEERS
 from benchmarks.peers.worker import serve
 
@@ -72,10 +73,28 @@ class Step:
 
 
 class Prediction:
-    """Predicts after a head was fitted over the encoder as it is: the cost is that of a trained model."""
+    """Predicts after a head was fitted over the encoder as it is: the cost is that of a trained model.
 
-    def __init__(self, *, texts: Sequence[str], model: str, names: Sequence[str], **_: Any) -> None:
+    Args:
+        texts: The texts.
+        model: The folder of the encoder.
+        names: The labels; or give words and a number.
+        words: What names are made of.
+        labels: How many names to make.
+    """
+
+    def __init__(
+        self,
+        *,
+        texts: Sequence[str],
+        model: str,
+        names: Sequence[str] = (),
+        words: Sequence[str] = (),
+        labels: int = 0,
+        **_: Any,
+    ) -> None:
         self._texts = list(texts)
+        names = list(names) or make_names(words, labels)
         self._model = SetFitModel.from_pretrained(model, labels=list(names), device="cpu")
         self._model.fit(list(names), list(range(len(names))), num_epochs=1, show_progress_bar=False)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DATASET = "banking77"
 MOST_COUNTED = 1000
-"""The most labels that tf-idf with logistic regression is fitted to, a row each."""
+"""The most labels that a logistic regression (of tf-idf, of SetFit) is fitted to, a row each."""
 
 EXACT = "maskmatch, exact search"
 OURS_AUTO = "maskmatch"
@@ -48,8 +48,7 @@ def measure(session: Session) -> dict[str, Any]:
             lambda works=works: _round(session, works),  # type: ignore[misc]
         )
         found[name] = {"measured": cell["measured"], "points": cell["found"]}
-        if name.endswith("_labels"):
-            found[f"{name}_memory"] = {"points": _memories(session, name, works, cell["found"])}
+        found[f"{name}_memory"] = {"points": _memories(session, name, works, cell["found"])}
     found["peak"] = _share_of_peak(session, texts)
     return found
 
@@ -127,12 +126,10 @@ def prediction_length(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[
 def _others(sizes: Sizes, encoder: str, rows: Sequence[Any], made: dict[str, Any], size: int) -> list[Work]:
     few, fewer = rows[: sizes.prompt_texts], rows[: sizes.cross_texts]
     same = {**made, "model": encoder}
-    works = [
-        Work("sentence-transformers", "sentence-transformers", "prediction", {"texts": rows, **same}, len(rows), size)
-    ]
+    ways = {"sentence-transformers": "sentence-transformers", "bare loop, encoder only": "bare loop"}
     if made["labels"] <= MOST_COUNTED:
-        name = "tf-idf + logistic regression"
-        works.append(Work(name, "tf-idf", "prediction", {"texts": rows, **same}, len(rows), size))
+        ways |= {"SetFit": "SetFit", "tf-idf + logistic regression": "tf-idf"}
+    works = [Work(name, peer, "prediction", {"texts": rows, **same}, len(rows), size) for name, peer in ways.items()]
     works.append(
         Work("cross-encoder, untrained", "cross-encoder", "prediction", {"texts": fewer, **same}, len(fewer), size)
     )
@@ -169,8 +166,9 @@ def _memories(
 ) -> list[dict[str, Any]]:
     """The peak of a process of its own for each point that was measured."""
     found = []
+    sizes = session.sizes.labels if name.endswith("_labels") else session.sizes.memory_lengths
     for work, point in zip(works, points, strict=True):
-        if "ended" in point:
+        if "ended" in point or work.size not in sizes:
             continue
         cell = session.kept.measured(
             f"curves-{name}-memory",

@@ -30,6 +30,7 @@ class Sizes:
         most_full: The most labels of which a step reads all: beyond, their states do not fit into a small memory.
         most_read: The most labels whose names are read; the vectors of more are mixed of real ones with noise.
         lengths: The lengths of texts of the curves, in words.
+        memory_lengths: Those of them that memory is measured at: each takes a process of its own.
         length_labels: How many labels there are when the length is varied.
         curve_texts: How many texts are predicted at each number of labels.
         length_texts: How many texts are predicted at each length.
@@ -54,6 +55,7 @@ class Sizes:
     most_full: int = 1000
     most_read: int = 10_000
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 192)
+    memory_lengths: tuple[int, ...] = (8, 64, 192)
     length_labels: int = 100
     curve_texts: int = 256
     length_texts: int = 64
@@ -82,6 +84,7 @@ TINY = Sizes(
     most_full=20,
     most_read=20,
     lengths=(4, 8),
+    memory_lengths=(4, 8),
     length_labels=4,
     curve_texts=8,
     length_texts=4,
