@@ -14,9 +14,7 @@ from typing import Any
 
 from benchmarks.common import parser
 from maskmatch.data import load_label_sets
-
-LEARNED_FROM = {"clinc150", "snips", "goemotions", "goemotions_multi", "naics1065", "fewrel_nyt25"}
-"""The datasets whose licence lets the default adapter learn from their train splits."""
+from maskmatch.studies.learned_from import LEARNED_FROM
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "label_sets"
 

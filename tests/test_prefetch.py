@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -108,3 +109,11 @@ def test_a_stream_says_what_a_list_says(tiny: Tiny) -> None:
 def test_what_cannot_be_gone_through_is_told_and_nobody_waits() -> None:
     with pytest.raises(TypeError, match="not iterable"):
         next(prefetched(7, str))  # type: ignore[arg-type]
+
+
+def test_threads_may_share_a_classifier(tiny: Tiny) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    expected = matcher.predict(TEXTS)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: matcher.predict(TEXTS), range(40)):
+            assert found == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from toy_data import LABELS, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 needs_index = pytest.mark.skipif(not index_available(), reason="faiss is not installed")
 MANY = [*LABELS, *(f"label {number}" for number in range(40))]
@@ -173,6 +172,55 @@ class TestIndex:
         with pytest.raises(MaskMatchError, match="no search 'fast'"):
             ExportedMatcher.from_pretrained(tmp_path / "export", search="fast")  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize("of_one_length", [True, False])
+    def test_an_index_that_was_written_finds_the_same(self, tmp_path: Path, of_one_length: bool) -> None:
+        vectors, inputs = random_vectors(5000, 8), random_vectors(50, 8, seed=1)
+        if of_one_length:
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        built = LabelIndex.of(vectors, of_one_length=of_one_length)
+        assert built.look_further()
+        built.write(tmp_path / "index")
+        read = LabelIndex.read(tmp_path / "index", vectors)
+        assert (read.nearest(inputs, 20) == built.nearest(inputs, 20)).all()
+        assert (read.nearest(inputs, 20) != LabelIndex.of(vectors, of_one_length).nearest(inputs, 20)).any()
+        other = random_vectors(5000, 8, seed=2)
+        with pytest.raises(MaskMatchError, match="no index of these labels"):
+            LabelIndex.read(tmp_path / "index", other)
+
+    def test_an_export_with_an_index_uses_it_however_few_texts(
+        self, tiny: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(search, "MOST_SEARCHED_EXACTLY", len(MANY) - 1)
+        export(MaskMatcher.from_pretrained(tiny("bert"), MANY), tmp_path / "export")
+        loaded = ExportedMatcher.from_pretrained(tmp_path / "export")
+        assert loaded.config.search == "auto"
+        asked: list[int] = []
+        usual = LabelIndex.nearest
+
+        def nearest(index: LabelIndex, rows: Any, count: int) -> Any:
+            asked.append(len(rows))
+            return usual(index, rows, count)
+
+        monkeypatch.setattr(LabelIndex, "nearest", nearest)
+        loaded.predict(TEXTS[:1])
+        assert asked == [1]
+
+    def test_without_faiss_an_export_compares_with_all_labels_and_says_so(
+        self,
+        tiny: Callable[[str], Path],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        monkeypatch.setattr(search, "MOST_SEARCHED_EXACTLY", len(MANY) - 1)
+        export(MaskMatcher.from_pretrained(tiny("bert"), MANY), tmp_path / "export")
+        for room in ("exports", "search"):
+            monkeypatch.setattr(f"maskmatch.{room}.index_available", lambda: False)
+        loaded = ExportedMatcher.from_pretrained(tmp_path / "export")
+        assert "faiss is not there" in caplog.text
+        assert loaded.search_.kind == "exact"
+        assert len(loaded.predict(TEXTS)) == len(TEXTS)
+
     def test_an_export_keeps_the_index(
         self, tiny: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -192,10 +240,11 @@ class TestIndex:
         export(MaskMatcher.from_pretrained(tiny("bert"), MANY[:-1], search="approximate"), other)
         (folder / INDEX_FILE).write_bytes((other / INDEX_FILE).read_bytes())
         with pytest.raises(MaskMatchError, match="no index of these labels"):
-            ExportedMatcher.from_pretrained(folder).predict(TEXTS)
+            ExportedMatcher.from_pretrained(folder)
         (folder / INDEX_FILE).write_bytes(b"nothing")
         with pytest.raises(MaskMatchError, match="damaged"):
-            ExportedMatcher.from_pretrained(folder).predict(TEXTS)
+            ExportedMatcher.from_pretrained(folder)
+        assert ExportedMatcher.from_pretrained(folder, search="exact").predict(TEXTS)
         (folder / INDEX_FILE).unlink()
         with pytest.raises(MaskMatchError, match=f"{INDEX_FILE} is missing"):
             ExportedMatcher.from_pretrained(folder)
@@ -264,5 +313,6 @@ class TestClassifier:
 
 
 def test_the_guide_names_the_switch() -> None:
-    assert f"{search.MOST_SEARCHED_EXACTLY:,}" in (MaskMatcher.from_pretrained.__doc__ or "")
-    assert math.log2(search.BLOCK).is_integer()
+    guide = (Path(__file__).parents[1] / "docs" / "guide.md").read_text(encoding="utf-8")
+    for told in (guide, MaskMatcher.from_pretrained.__doc__ or ""):
+        assert f"{search.MOST_SEARCHED_EXACTLY:,}" in told

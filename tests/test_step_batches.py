@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -110,11 +111,38 @@ class TestTraining:
 
         whole = fresh().fit(LONG, TRUTH, checkpoints=tmp_path / "whole", **FEW_TOKENS)
         assert whole.training_ is not None
-        stop = whole.training_.steps // 2 + 1  # within an epoch
+        an_epoch = whole.training_.steps // 3
+        stop = an_epoch + an_epoch // 2 + 1
+        assert an_epoch < stop < 2 * an_epoch  # within an epoch that is not the first
         half = fresh().fit(LONG, TRUTH, checkpoints=tmp_path / "half", callbacks=[Witness(stop)], **FEW_TOKENS)
         assert not same_weights(whole, half)
         resumed = fresh().fit(LONG, TRUTH, checkpoints=tmp_path / "half", resume=True, **FEW_TOKENS)
         assert same_weights(whole, resumed)
+
+    def test_it_goes_with_steps_of_several_batches_dev_data_and_a_part_of_an_epoch(self, tiny: Tiny) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        options = {**FEW_TOKENS, "epochs": 1.5, "arguments": {"gradient_accumulation_steps": 2}}
+        matcher.fit(LONG, TRUTH, dev=(TEXTS, TRUTH), **options)
+        assert matcher.training_ is not None
+        batches = batch_count(matcher._scorer.tokenize(LONG).tokens, 6, 60)
+        assert matcher.training_.steps == math.ceil(1.5 * math.ceil(batches / 2))
+        assert matcher.training_.dev is not None
+        assert matcher.training_.config["max_tokens"] == 60
+
+    def test_a_much_smaller_step_is_told(self, tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        matcher.fit(LONG, TRUTH, **{**FEW_TOKENS, "max_tokens": 30})
+        assert "The texts are long: a step takes" in caplog.text
+
+    def test_all_readings_of_a_text_count(self, tiny: Tiny) -> None:
+        plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt="{text} {mask}")
+        pool = MaskMatcher.from_pretrained(tiny("bert"), LABELS, prompt=["{text} {mask}", "{mask} {text}"])
+        seen = MaskMatcher.from_pretrained(
+            tiny("bert"), LABELS, prompt="{text} {mask}", label_prompt="{text} {label} {mask}"
+        )
+        once = plain._scorer.tokenize(TEXTS).tokens
+        assert (pool._scorer.tokenize(TEXTS).tokens == 2 * once).all()
+        assert (seen._scorer.tokenize(TEXTS, seen.labels).tokens > (1 + len(LABELS)) * once).all()
 
     @pytest.mark.parametrize("wrong", [0, -1, 2.5, "many"])
     def test_a_budget_that_is_no_number_is_refused(self, tiny: Tiny, wrong: object) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sentence_transformers import SentenceTransformer
+import torch
+from sentence_transformers import SentenceTransformer, util
 
 from benchmarks.material import make_names, mix_vectors
 from benchmarks.peers.table import PEERS
@@ -13,6 +14,9 @@ from benchmarks.peers.worker import serve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+MOST_AT_ONCE = 10_000
+"""With more labels, the library's own search in chunks is the way to find the best."""
 
 READ_NAMES = 1000
 """How many names are read to mix the vectors of more labels from."""
@@ -62,6 +66,10 @@ class Prediction:
         embedded = self._embed(texts)
         if self._vectors is None:
             return []
+        if len(self._names) > MOST_AT_ONCE:
+            queries, labels = torch.from_numpy(embedded), torch.from_numpy(self._vectors)
+            best = util.semantic_search(queries, labels, top_k=1, score_function=util.dot_score)
+            return [self._names[int(found[0]["corpus_id"])] for found in best]
         return [self._names[place] for place in (embedded @ self._vectors.T).argmax(axis=1)]
 
 

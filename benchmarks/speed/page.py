@@ -177,12 +177,20 @@ def _curves(result: Mapping[str, Any]) -> list[str]:
         if memory is not None:
             blocks += [f"![{heading}: memory]({_file(name + '_memory')})"]
             blocks.append(_curve_table(across, memory["points"], "megabytes", megabytes))
-    recalls = [point for point in result["prediction_labels"]["points"] if "recall" in point]
+    points = result["prediction_labels"]["points"]
+    recalls = [point for point in points if "recall" in point]
+    built = [
+        f"{point['size']:,} labels in {point['index']['seconds']:.0f} s, with a recall of "
+        f"{point['index']['recall']:.1%} on label names and points midway between two of them"
+        for point in points
+        if "index" in point and point["way"] == OURS_AUTO
+    ]
     told = "; ".join(f"{point['size']:,}: {point['recall']:.2%}" for point in recalls)
     peak = result["peak"]
     blocks += [
         "### Recall and the share of the machine",
         f"How often `{OURS_AUTO}` names the label of `{EXACT}`, by the number of labels: {told}.",
+        *([f"The time that it takes to build an index is not part of the curve: {'; '.join(built)}."] if built else []),
         f"A training step with {peak['labels']} labels does {peak['operations_a_step'] / 1e9:.1f} billion operations, "
         f"{peak['training_gigaflops']:.1f} billion a second; large matrix products reach {peak['peak_gigaflops']:.1f} "
         f"billion a second on this machine in the same run, so that is {peak['share']:.0%}.",

@@ -28,6 +28,7 @@ class Sizes:
         setfit_steps: How many of SetFit's steps are timed together.
         labels: The numbers of labels of the curves.
         most_full: The most labels of which a step reads all: beyond, their states do not fit into a small memory.
+        most_head: The most labels that a learned head has: a million would take 6 GB beside all others.
         most_read: The most labels whose names are read; the vectors of more are mixed of real ones with noise.
         lengths: The lengths of texts of the curves, in words.
         memory_lengths: Those of them that memory is measured at: each takes a process of its own.
@@ -53,6 +54,7 @@ class Sizes:
     setfit_steps: int = 4
     labels: tuple[int, ...] = (10, 100, 1000, 10_000, 100_000, 1_000_000)
     most_full: int = 1000
+    most_head: int = 100_000
     most_read: int = 10_000
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 192)
     memory_lengths: tuple[int, ...] = (8, 64, 192)
@@ -82,6 +84,7 @@ TINY = Sizes(
     setfit_steps=1,
     labels=(2, 20, 1200),
     most_full=20,
+    most_head=20,
     most_read=20,
     lengths=(4, 8),
     memory_lengths=(4, 8),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.common import label_names, load_split, shots
 from benchmarks.peers.table import OURS
 from maskmatch.encoder import DEFAULT_MODEL, EMBEDDED_MODEL
+from maskmatch.studies.learned_from import LEARNED_FROM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,12 +24,11 @@ if TYPE_CHECKING:
     from benchmarks.speed.session import Session
     from benchmarks.speed.sizes import Sizes
 
-LEARNED_FROM = ("clinc150",)
-"""The datasets that the default's adapter has learned from: only the bare encoder is measured on them."""
-
-
 ENCODERS = {"maskmatch": EMBEDDED_MODEL, "maskmatch, default encoder": DEFAULT_MODEL}
-"""What our ways are called, with the encoder that they start from: the one that SetFit has, or with the adapter."""
+"""What our ways are called, with the encoder that they start from: the one that SetFit has, or with the adapter.
+
+On a dataset that the adapter has learned from, only the first is measured.
+"""
 
 
 LONG_TURNS = 3

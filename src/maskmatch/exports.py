@@ -10,6 +10,7 @@ export.json           config, labels, special tokens, the similarity's numbers, 
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,16 +18,19 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.config import MatcherConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.kept_labels import KeptLabels
+from maskmatch.label_index import LabelIndex, index_available
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.onnx_runtime import OnnxRuntime
 from maskmatch.prediction import Prediction
 from maskmatch.predictor import Predictor
 from maskmatch.prompts import PromptTokenizer, Vocabulary
-from maskmatch.search import ApproximateSearch, SavedIndex, SearchReport
+from maskmatch.search import ApproximateSearch, MeasuredIndex, SearchReport
 
 if TYPE_CHECKING:
     from maskmatch.choices import SearchKind
     from maskmatch.prompts import TokenizedPrompts
+
+logger = logging.getLogger("maskmatch")
 
 FORMAT = 2
 """Counted up when an export written by this version could not be read rightly by an older one.
@@ -93,7 +97,7 @@ class ExportedMatcher(Predictor):
             threshold: With several labels a text: from which probability on a label applies.
             search: How the best labels are found: "auto", "exact" or "approximate"; None: as the classifier did.
         """
-        matcher = read_export(Path(folder).expanduser())
+        matcher = read_export(Path(folder).expanduser(), with_index=search != "exact")
         if threshold is not None:
             matcher._check_several()
         config = matcher.config.changed(threshold=threshold, search=search)
@@ -130,15 +134,15 @@ def write_export(prediction: Prediction, export: Export, folder: Path) -> None:
     kept = prediction.kept
     save_file({"vectors": kept.vectors, "present": kept.present}, folder / LABELS_FILE)
     prediction.tokenizer.vocabulary.backend.save(str(folder / TOKENIZER_FILE))
-    index = _index_of(prediction)
-    if index is not None:
-        index.save(folder / INDEX_FILE)
+    search = _search_by_index(prediction)
+    if search is not None:
+        search.index.write(folder / INDEX_FILE)
     describe_export(prediction, export, folder)
 
 
 def describe_export(prediction: Prediction, export: Export, folder: Path) -> None:
     """Write what is known of an export, beside the rest of it."""
-    kept, index = prediction.kept, _index_of(prediction)
+    kept, search = prediction.kept, _search_by_index(prediction)
     data = {
         "format": FORMAT,
         "source": export.source,
@@ -149,20 +153,25 @@ def describe_export(prediction: Prediction, export: Export, folder: Path) -> Non
         "config": prediction.config.to_json(),
         "similarity": {"scale": kept.scale, "offset": kept.offset},
         "vocabulary": prediction.tokenizer.vocabulary.to_json(),
-        **({} if index is None else {"index": asdict(index.report)}),
+        **({} if search is None else {"index": asdict(search.report)}),
         "labels": [label_to_json(label) for label in prediction.labels.labels],
     }
     (folder / EXPORT_FILE).write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def _index_of(prediction: Prediction) -> ApproximateSearch | None:
+def _search_by_index(prediction: Prediction) -> ApproximateSearch | None:
     """The search by an index over the labels, built now if that is how the best of them are found."""
-    search = None if prediction.kept.in_context else prediction.search
+    search = prediction.search
     return search if isinstance(search, ApproximateSearch) else None
 
 
-def read_export(folder: Path) -> ExportedMatcher:
-    """Read an export from its folder; damage is named in a sentence."""
+def read_export(folder: Path, *, with_index: bool = True) -> ExportedMatcher:
+    """Read an export from its folder; damage is named in a sentence.
+
+    Args:
+        folder: The folder.
+        with_index: Whether an index over the labels is read, if there is one.
+    """
     data = _read_json(folder)
     files = (*FILES, INDEX_FILE) if "index" in data else FILES
     missing = [name for name in files if not (folder / name).exists()]
@@ -176,7 +185,7 @@ def read_export(folder: Path) -> ExportedMatcher:
         export = Export(*(data[name] for name in ("source", "int8", "parity", "notes", "versions")))
         vocabulary = Vocabulary.from_json(data["vocabulary"], _read_tokenizer(folder / TOKENIZER_FILE))
         kept = _read_labels(folder / LABELS_FILE, config, data["similarity"])
-        index = SavedIndex(folder / INDEX_FILE, SearchReport(**data["index"])) if "index" in data else None
+        report = SearchReport(**data["index"]) if "index" in data and with_index else None
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{folder / EXPORT_FILE} is damaged: {error!r} does not fit.") from error
     if len(kept) != len(labels) or kept.vectors.shape[int(kept.in_context)] != kept.texts:
@@ -184,6 +193,7 @@ def read_export(folder: Path) -> ExportedMatcher:
     tokenizer = PromptTokenizer(vocabulary, config.max_length)
     runtime = OnnxRuntime(folder / MODEL_FILE)
     label_runtime = runtime if config.labels_in_context else None
+    index = None if report is None else _read_index(folder / INDEX_FILE, report, kept)
     prediction = Prediction(config, tokenizer, labels, kept, runtime, label_runtime, index)
     return ExportedMatcher(prediction, export, str(folder))
 
@@ -212,6 +222,14 @@ def _read_tokenizer(path: Path) -> Any:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises a bare Exception
         raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+
+
+def _read_index(path: Path, report: SearchReport, kept: KeptLabels) -> MeasuredIndex | None:
+    """The index over the labels; None where faiss is not there to read it."""
+    if not index_available():
+        logger.warning('%s is not used, as faiss is not there: pip install "maskmatch[index]".', path)
+        return None
+    return MeasuredIndex(LabelIndex.read(path, kept.vectors), report)
 
 
 def _read_labels(path: Path, config: MatcherConfig, numbers: dict[str, float | None]) -> KeptLabels:

@@ -22,6 +22,12 @@ FIRST_PROBES = 16
 POINTS_A_CELL = 40
 """How many label texts the place of a cell is learned from."""
 
+LOOKED_UP = 16
+"""How many label texts are looked up in an index that was read, to see that it is theirs."""
+
+SLACK, SEVERAL = 0.05, 0.25
+"""By which part of it a label text may miss its own product, as numbers have 8 bits, and how many may miss by more."""
+
 MOST_LOOKED_AT = 0.25
 """In which part of the cells looking further still makes sense."""
 
@@ -67,17 +73,28 @@ class LabelIndex:
     def read(cls, path: Path, vectors: NDArray[np.float32]) -> LabelIndex:
         """Read one that was written, and refuse one that cannot be that of these vectors (F, dim)."""
         try:
-            index: Any = _faiss().read_index(str(path))
+            read: Any = _faiss().read_index(str(path))
         except RuntimeError as error:
             raise MaskMatchError(f"{path} is damaged and cannot be read; export the classifier again.") from error
+        other = f"{path} is no index of these labels; export the classifier again."
         count, size = vectors.shape
-        if index.ntotal != count or index.d not in (size, size + 1):
-            raise MaskMatchError(f"{path} is no index of these labels; export the classifier again.")
-        return cls(index)
+        if not hasattr(read, "nlist") or read.ntotal != count or read.d not in (size, size + 1):
+            raise MaskMatchError(other)
+        index = cls(read)
+        some = np.unique(np.linspace(0, count - 1, LOOKED_UP, dtype=np.int64))
+        found = index.nearest(vectors[some], 1)[:, 0]
+        products = np.einsum("ij,ij->i", vectors[some], vectors[np.maximum(found, 0)])
+        own = np.square(vectors[some]).sum(axis=1)
+        if (found < 0).any() or (products < (1 - SLACK) * own).mean() > SEVERAL:
+            raise MaskMatchError(other)
+        return index
 
     def write(self, path: Path) -> None:
         """Write it to a file, in faiss' own format."""
-        _faiss().write_index(self._index, str(path))
+        try:
+            _faiss().write_index(self._index, str(path))
+        except RuntimeError as error:
+            raise OSError(f"{path} could not be written: {error}") from error
 
     def nearest(self, inputs: NDArray[np.float32], count: int) -> NDArray[np.int64]:
         """The label texts with the largest products, about: (n, dim) → (n, count), -1 where there are fewer."""

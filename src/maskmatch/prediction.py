@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from maskmatch.kept_labels import KeptLabels
     from maskmatch.labels import LabelSet
     from maskmatch.prompts import PromptTokenizer, TokenizedPrompts
-    from maskmatch.search import LabelSearch, SavedIndex
+    from maskmatch.search import LabelSearch, MeasuredIndex
 
 logger = logging.getLogger("maskmatch")
 
@@ -80,7 +80,7 @@ class Prediction:
     kept: KeptLabels
     runtime: Runtime
     label_runtime: Runtime | None = None
-    index: SavedIndex | None = None
+    index: MeasuredIndex | None = None
 
     def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
         """Texts in their input prompt, and where labels are read with each text, in those of the labels."""
@@ -174,7 +174,8 @@ class Prediction:
 
     def _is_exact_for(self, texts: int) -> bool:
         """Whether so few texts are compared with all labels rather than an index be built for them."""
-        return self.config.search == "auto" and texts < FEW_TEXTS and "search" not in vars(self)
+        built = self.index is not None or "search" in vars(self)
+        return self.config.search == "auto" and texts < FEW_TEXTS and not built
 
     def _best_of(
         self, vectors: NDArray[np.float32], k: int, threshold: float | None, search: LabelSearch

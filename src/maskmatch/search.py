@@ -19,7 +19,6 @@ from maskmatch.label_index import LabelIndex, index_available
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -78,12 +77,20 @@ class SearchReport:
     probability_error: float = 0.0
     seconds: float = 0.0
 
+    def __str__(self) -> str:
+        if self.kind == "exact":
+            return f"Texts are compared with all {self.labels:,} labels."
+        return (
+            f"An index over {self.labels:,} labels, built in {self.seconds:.0f} s, finds the best label of "
+            f"{self.recall:.1%} of {self.queries} texts (label names, and points midway between two of them)."
+        )
+
 
 @dataclass(frozen=True)
-class SavedIndex:
-    """An index in a file, and what was measured when it was built."""
+class MeasuredIndex:
+    """An index over labels, and what was measured when it was built."""
 
-    path: Path
+    index: LabelIndex
     report: SearchReport
 
 
@@ -132,45 +139,31 @@ class ApproximateSearch:
 
     Args:
         kept: The label vectors.
-        index: An index over them.
-        report: What was measured when the index was built.
+        measured: An index over them.
     """
 
-    def __init__(self, kept: KeptLabels, index: LabelIndex, report: SearchReport) -> None:
+    def __init__(self, kept: KeptLabels, measured: MeasuredIndex) -> None:
         self._kept, self._owners = kept, kept.owners
         chosen = np.random.default_rng(0).permutation(len(kept))[:SAMPLED]
         self._sample = kept.select(chosen)
         self._sampled_as = np.full(len(kept), -1)  # (K,), a label's place in the sample
         self._sampled_as[chosen] = np.arange(len(chosen))
-        self._index = index
-        self.report = report
+        self._index, self.report = measured.index, measured.report
+
+    @property
+    def index(self) -> LabelIndex:
+        """The index over label texts."""
+        return self._index
 
     @classmethod
     def built(cls, kept: KeptLabels, queries: NDArray[np.float32]) -> ApproximateSearch:
         """Build the index, and measure it with vectors of texts (n, masks, dim)."""
         started = time.perf_counter()
         index = LabelIndex.of(kept.vectors, of_one_length=kept.config.kind == "cosine")
-        search = cls(kept, index, SearchReport("approximate", len(kept)))
+        search = cls(kept, MeasuredIndex(index, SearchReport("approximate", len(kept))))
         search.report = search._measured(kept.as_compared(queries), started)
-        logger.log(
-            logging.INFO if search.report.recall >= GOOD_RECALL else logging.WARNING,
-            "An index over %d labels was built in %.0f s; it finds the best label of %.1f%% of %d texts.",
-            search.report.labels,
-            search.report.seconds,
-            100 * search.report.recall,
-            search.report.queries,
-        )
+        logger.log(logging.INFO if search.report.recall >= GOOD_RECALL else logging.WARNING, "%s", search.report)
         return search
-
-    @classmethod
-    def read(cls, kept: KeptLabels, saved: SavedIndex) -> ApproximateSearch:
-        """The search over labels whose index was saved."""
-        return cls(kept, LabelIndex.read(saved.path, kept.vectors), saved.report)
-
-    def save(self, path: Path) -> SavedIndex:
-        """Write the index to a file."""
-        self._index.write(path)
-        return SavedIndex(path, self.report)
 
     def __call__(self, inputs: NDArray[np.float32], k: int) -> Found:
         """The k best labels of texts, whose vectors are (n, masks, dim)."""
@@ -231,7 +224,7 @@ class ApproximateSearch:
 
 
 def make_search(
-    kept: KeptLabels, kind: SearchKind, queries: Callable[[], NDArray[np.float32]], saved: SavedIndex | None = None
+    kept: KeptLabels, kind: SearchKind, queries: Callable[[], NDArray[np.float32]], built: MeasuredIndex | None = None
 ) -> LabelSearch:
     """The search over labels.
 
@@ -239,11 +232,13 @@ def make_search(
         kept: The label vectors.
         kind: "exact"; "approximate"; or "auto": exact unless there are many labels and an index can be made.
         queries: Gives vectors of texts (n, masks, dim) to measure an index with.
-        saved: An index that was built before.
+        built: An index that was built before.
     """
+    if kept.in_context:  # there are no label vectors before there is a text
+        return ExactSearch(kept)
     many = kept.texts > MOST_SEARCHED_EXACTLY and kept.config.masks != "late"  # an index knows one vector a label text
     if kind == "approximate" or (kind == "auto" and many and index_available()):
-        return ApproximateSearch.built(kept, queries()) if saved is None else ApproximateSearch.read(kept, saved)
+        return ApproximateSearch.built(kept, queries()) if built is None else ApproximateSearch(kept, built)
     return ExactSearch(kept)
 
 

@@ -51,10 +51,14 @@ class TokenBatches(Sampler[list[int]]):
     """
 
     def __init__(self, order: EpochOrder, tokens: NDArray[np.int64], batch_size: int, max_tokens: int) -> None:
-        self.sampler = order  # by this name it is told of epochs
+        self.sampler = order  # by this name it is told of epochs where this has been wrapped
         self._tokens = tokens
         self._alone = _alone(tokens, max_tokens)
         self._dealt = _dealt_batches(tokens[~self._alone], batch_size, max_tokens)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Which epoch comes next."""
+        self.sampler.set_epoch(epoch)
 
     def __len__(self) -> int:
         return int(self._alone.sum()) + self._dealt

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import tempfile
 import time
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     from maskmatch.label_memory import LabelMemory
     from maskmatch.model import MatchingModel
+
+logger = logging.getLogger("maskmatch")
 
 EVALUATIONS = 10
 """How often a run looks at the dev data."""
@@ -107,6 +110,7 @@ def train(
             "epochs": config.epochs,
             "learning_rate": config.learning_rate,
             "batch_size": config.batch_size,
+            "max_tokens": config.max_tokens,
             "hold": config.hold,
             "label_encoding": _label_encoding(data),
             **({} if config.example_share is None else {"example_share": config.example_share}),
@@ -189,6 +193,8 @@ class MatchTrainer(Trainer):
                 collate_fn=self.data_collator,
                 num_workers=self.args.dataloader_num_workers,
                 pin_memory=self.args.dataloader_pin_memory,
+                persistent_workers=self.args.dataloader_persistent_workers,
+                prefetch_factor=self.args.dataloader_prefetch_factor,
             )
         )
         return loader
@@ -290,7 +296,15 @@ def _token_batches(config: TrainingConfig, args: TrainingArguments, tokens: NDAr
     if args.world_size > 1 or args.n_gpu > 1 or not needs_token_batches(tokens, batch_size, config.max_tokens):
         return None
     order = EpochOrder(len(tokens), config.seed if args.data_seed is None else args.data_seed)
-    return TokenBatches(order, tokens, batch_size, config.max_tokens)
+    batches = TokenBatches(order, tokens, batch_size, config.max_tokens)
+    if 2 * len(tokens) < batch_size * len(batches):
+        logger.warning(
+            "The texts are long: a step takes %.1f of them on average instead of %d, as max_tokens is %d.",
+            len(tokens) / len(batches),
+            batch_size,
+            config.max_tokens,
+        )
+    return batches
 
 
 def _steps(config: TrainingConfig, tokens: NDArray[np.int64]) -> int:
@@ -325,6 +339,7 @@ def _arguments(
         "weight_decay": config.weight_decay,
         "warmup_steps": 0.1 if steps >= 10 else 0,  # the first step of a warm-up has a rate of zero
         "lr_scheduler_type": "linear",
+        "optim": "adamw_torch_fused",
         "seed": config.seed,
         "data_seed": config.seed,
         "logging_steps": look,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,6 +81,54 @@ class TestFindings:
         found = self.kinds(default, ["lost card", "gardening in spring"], texts=texts * 2)
         assert ("unmatched", ("gardening in spring",)) in found
         assert ("unmatched", ("lost card",)) not in found
+
+    def test_texts_without_labels_suggest_other_names(self, default: MaskMatcher) -> None:
+        about_cards = ["My card is gone.", "I lost my card.", "The card was stolen.", "A stolen card, please block it."]
+        about_rates = ["The dollar rate today?", "What is the rate for euros?", "A better rate for dollars?"]
+        labels = ["lost card", "xrt"]  # the second says nothing, and is meant for rates
+        found = check_labels(default, labels, texts=[*about_cards * 5, *about_rates * 5])
+        hints = {each.labels: each.suggestion for each in found.findings if each.kind == "uninformative"}
+        assert "come closest to it speak of" in hints["xrt",]
+        assert "rate" in hints["xrt",]
+
+    def test_words_of_the_name_are_no_suggestion(self, default: MaskMatcher) -> None:
+        texts = ["I lost my card.", "My card is gone.", "Where is my card?", "The card is lost."] * 3
+        texts += ["gardening tools", "gardening in May", "gardening gloves and seeds"] * 2
+        found = check_labels(default, ["lost card", "stolen card", "gardening xq"], texts=texts)
+        for each in found.findings:
+            if each.labels == ("gardening xq",):
+                assert '"gardening"' not in each.suggestion
+
+    def test_without_texts_it_tells_what_the_encoder_makes_of_a_name(self, default: MaskMatcher) -> None:
+        found = check_labels(default, ["refund not received", "item"])
+        hints = [each.suggestion for each in found.findings if each.labels == ("item",)]
+        assert hints
+        assert "The encoder reads it much like" in hints[0]
+
+    def test_what_too_few_texts_cannot_tell_is_said(self, default: MaskMatcher) -> None:
+        few, enough = (check_labels(default, texts=["Where is my money?"] * count) for count in (3, 15))
+        assert len(few.notes) == 1
+        assert "give 15 or more" in few.notes[0]
+        assert few.notes[0] in str(few)
+        assert few.notes[0] in few.to_html()
+        assert few.to_dict()["notes"] == [few.notes[0]]
+        assert not enough.notes
+        assert check_labels(default).notes == ("Without texts, it was not looked for names that no text comes near.",)
+
+    def test_few_texts_can_commit_themselves_as_much_as_many(self, default: MaskMatcher) -> None:
+        names = [*(f"label {number}" for number in range(40)), "lost card", "exchange rate", "opening hours"]
+        texts = ["My card is gone.", "How many dollars for a pound?", "When do you open?"]
+        assert informativeness(default, names, texts).score > 0.3  # three of 43 names could be log 3 / log 43 at most
+        assert informativeness(default, names, texts[:1]).score == 0
+
+    def test_very_many_labels_are_compared_in_blocks(
+        self, matcher: MaskMatcher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        labels = [*LABELS, "refund it", "the card is lost", "rate"]
+        whole = check_labels(matcher, labels)
+        monkeypatch.setattr(sys.modules["maskmatch.label_check.informativeness"], "BLOCK", 2)
+        assert check_labels(matcher, labels).findings == whole.findings
+        np.testing.assert_allclose(informativeness(matcher, labels).distinctness, whole.informativeness.distinctness)
 
     def test_confusions_of_labelled_texts(self, matcher: MaskMatcher) -> None:
         predicted = matcher.predict(TEXTS)

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskmatch import MaskMatchError
+from maskmatch import LabelSet, MaskMatchError
+from maskmatch.comparison.cells import Answers
 from maskmatch.studies import find_study, label_names
 from maskmatch.studies.informativeness import SCORES, apartness, apartness_over_numbers
+from maskmatch.studies.label_names import REGIMES
+from maskmatch.studies.learned_from import LEARNED_FROM
 from maskmatch.studies.names import AS_THEY_ARE, CHANGES, NUMBERED
 from maskmatch.studies.prompts import EMPTY, FREED, OWN, POOLS
 from maskmatch.studies.rank_correlation import rank_correlation
@@ -72,6 +75,33 @@ def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "cannot be shown to foretell" in told
     assert {name for _, name, regime in all_places(NAMES) if regime == "5 shots"} == set(CHANGES)
     assert len(NAMES.datasets) >= 10
+
+
+def test_names_that_the_encoder_has_learned_from_do_not_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = [data for data in NAMES.datasets if data in LEARNED_FROM]
+    assert learned
+    rising = {data: 0.02 * place for place, data in enumerate(NAMES.datasets)}
+    told = _names(monkeypatch, {"zero-shot": rising["trec50"]} | dict.fromkeys(REGIMES, 0.1), rising)
+    assert f"over {len(NAMES.datasets) - len(learned)} label sets" in told
+    assert f"over all {len(NAMES.datasets)}" in told
+    assert f"has learned from train rows of {', '.join(learned)}" in told
+
+
+def test_the_score_of_a_name_and_its_recall(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = found_of(NAMES.on({"trec50": "question"}), {("trec50", NUMBERED, "zero-shot"): 0.1})
+    labels = tuple(f"name {number}" for number in range(12))
+    # Of twelve texts of each label, one more is right with every next label.
+    pairs = [(label, label if text < label else (label + 1) % 12) for label in range(12) for text in range(12)]
+    answers = Answers(tuple(range(len(pairs))), labels, *(tuple(each) for each in zip(*pairs, strict=True)))
+    right = cell("trec50", AS_THEY_ARE, "zero-shot", answers.right.tolist())
+    object.__setattr__(right, "answers", answers)
+    object.__setattr__(found.comparison, "cells", [*found.comparison.cells, right])
+    monkeypatch.setattr(label_names, "SCORES", {"made up": lambda data, model: 1.0})
+    scores = dict(zip(labels, np.linspace(0, 1, 12), strict=True))
+    object.__setattr__(found.datasets["trec50"], "labels", LabelSet.of(list(labels)))
+    monkeypatch.setattr(label_names, "name_scores", lambda data, model: tuple(scores.values()))
+    told = " ".join(NAMES.conclude(found).sentences)
+    assert "trec50 +0.9" in told or "trec50 +1.00" in told
 
 
 def test_too_few_label_sets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -45,7 +46,11 @@ def export(
         given = rows.texts
     parity = write(matcher, target, int8=int8, texts=given, texts_from=texts)
     options.tell(f"export saved in {target}")
+    search = matcher.search_
     if json:
-        options.print_json({"folder": str(target), "int8": int8, "parity": parity.to_dict()})
-    else:
-        typer.echo(str(parity))
+        told = {"parity": parity.to_dict(), "search": asdict(search)}
+        options.print_json({"folder": str(target), "int8": int8, **told})
+        return
+    typer.echo(str(parity))
+    if search.kind == "approximate":
+        typer.echo(str(search))

@@ -111,4 +111,5 @@ def _at_mask(ground: Ground, head: Head, names: Sequence[str], ids: NDArray[np.i
         words = transform.words(torch.from_numpy(ids), embeddings.weight.cpu())  # (words, out)
         scores = (transform(states) @ words.T).mean(dim=1)  # (K, words)
         logs = scores.log_softmax(dim=1)
-        return np.asarray((logs - logs.mean(dim=0, keepdim=True)).float().numpy())
+        common = logs.mean(dim=0, keepdim=True) if len(logs) > 1 else 0.0
+        return np.asarray((logs - common).float().numpy())

@@ -9,11 +9,13 @@ import numpy as np
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.expansion import Ground
+from maskmatch.expansion.vocabulary import vocabulary_words
 from maskmatch.inputs import take_examples, take_texts
 from maskmatch.label_check.findings import Finding
-from maskmatch.label_check.informativeness import measure, usual_similarity
+from maskmatch.label_check.informativeness import cosine_blocks, measure, usual_similarity
 from maskmatch.label_check.report import LabelCheck
-from maskmatch.label_check.suggestions import rename_hint, tell_apart_hint, typical_words
+from maskmatch.label_check.suggestions import WORDS, own_words, rename_hint, tell_apart_hint
+from maskmatch.label_check.texts_of_labels import TextsOfLabels
 from maskmatch.labels import LabelSet, LabelsLike
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from maskmatch.classifier import MaskMatcher
     from maskmatch.evaluation import EvaluationReport
+    from maskmatch.label_check.findings import FindingKind
     from maskmatch.label_check.informativeness import Informativeness
 
 SAYS_LITTLE = 0.5
@@ -38,17 +41,9 @@ CROWDING = 4.0
 """How many times its fair share of texts a label may draw."""
 
 MOST_PAIRS = 30
+"""How many pairs of labels are told of, and for how many names words are looked up."""
+
 LEAST_CONFUSIONS = 2
-
-
-@dataclass(frozen=True)
-class _Texts:
-    """Texts, and the label that each belongs to or comes nearest to."""
-
-    texts: Sequence[Any]
-    places: NDArray[np.int64]  # (n,)
-    known: bool
-    """Whether these are the texts' true labels."""
 
 
 def check_labels(
@@ -73,7 +68,7 @@ def check_labels(
     ground = Ground(matcher, known)
     fields = matcher.config.input_fields
     report: EvaluationReport | None = None
-    material: _Texts | None = None
+    material: TextsOfLabels | None = None
     plain = None if texts is None else take_texts(texts, fields)
     if test is not None:
         if labels is not None and matcher.labels != known:
@@ -81,16 +76,20 @@ def check_labels(
         given, targets = test if isinstance(test, tuple) else (test, None)
         rows = take_examples(given, targets, fields)
         report = matcher.evaluate(rows.texts, rows.labels)
-        material = _labelled(rows.texts, rows.labels or [], known)
-        if not material.texts:
+        material = TextsOfLabels.labelled(rows.texts, rows.labels or [], known)
+        if not any(map(len, material.rows)):
             raise MaskMatchError("None of the labelled texts has a label that is checked; their labels have to agree.")
         plain = rows.texts if plain is None else plain
     vectors = None if plain is None else ground.read_texts(plain)  # (n, dim)
+    if material is None and vectors is not None and plain is not None:
+        material = TextsOfLabels.closest(plain, vectors, ground.matched)
     measured = measure(ground, vectors)
-    findings = [*_uninformative(known, measured, material), *_close(ground, material)]
-    if vectors is not None and plain is not None:
+    findings = [*_uninformative(ground, measured, material), *_close(ground, material)]
+    notes = [] if vectors is not None else ["Without texts, it was not looked for names that no text comes near."]
+    if vectors is not None:
         nearest = np.asarray((vectors @ ground.matched.T).argmax(axis=1))  # (n,)
-        findings += _far_and_crowding(known, nearest)
+        findings += _far_and_crowding(ground, nearest, material)
+        notes += _too_few(len(nearest), len(known))
     if report is not None and material is not None:
         findings += _confused(known, report, material)
     return LabelCheck(
@@ -101,83 +100,121 @@ def check_labels(
         model=matcher.name,
         texts=0 if plain is None else len(plain),
         accuracy=None if report is None else report.accuracy,
+        notes=tuple(notes),
     )
 
 
-def _labelled(texts: Sequence[Any], targets: Sequence[Any], labels: LabelSet) -> _Texts:
-    """Texts with the positions of their labels: one row a label where a text has several; unknown labels left out."""
-    pairs = [
-        (text, labels.position(labels.own(id_)))
-        for text, target in zip(texts, targets, strict=True)
-        for id_ in (target if isinstance(target, list) else [target])
-        if labels.own(id_) in labels
-    ]
-    return _Texts([text for text, _ in pairs], np.array([place for _, place in pairs], dtype=np.int64), known=True)
+@dataclass(frozen=True)
+class _Trouble:
+    """Why labels should have another name.
+
+    Attributes:
+        kind: What is wrong with them.
+        message: The same in a sentence, with {} for the name.
+        otherwise: What to do if nothing tells of another name.
+    """
+
+    kind: FindingKind
+    message: str
+    otherwise: str
 
 
-def _uninformative(labels: LabelSet, measured: Informativeness, material: _Texts | None) -> list[Finding]:
-    low = [place for place, score in enumerate(measured.sense) if score < SAYS_LITTLE]
-    words = typical_words(material.texts, material.places.tolist(), len(labels)) if low and material else None
+SAYS_NOTHING = _Trouble(
+    "uninformative",
+    '"{}" says little: to the encoder it is near to names that mean nothing.',
+    "Write out what its texts have in common, in words that stand in a dictionary.",
+)
+
+
+def _uninformative(ground: Ground, measured: Informativeness, material: TextsOfLabels | None) -> list[Finding]:
+    low = sorted(
+        (place for place, score in enumerate(measured.sense) if score < SAYS_LITTLE),
+        key=lambda place: measured.sense[place],
+    )
+    return _to_rename(ground, low, SAYS_NOTHING, material)
+
+
+def _to_rename(
+    ground: Ground, places: Sequence[int], trouble: _Trouble, material: TextsOfLabels | None
+) -> list[Finding]:
+    """Labels that should have another name, with what texts or the encoder tell of it."""
+    labels, names = ground.labels, ground.labels.names
+    told = places[:MOST_PAIRS]  # for very many it would take long, and nobody would read them
+    words = {place: _beyond(names[place], material.words(place)) if material else [] for place in told}
+    wordless = [place for place in told if not words[place]]
+    read_as = dict(zip(wordless, _read_as(ground, wordless), strict=True))
+    known = material is not None and material.known
     return [
         Finding(
-            "uninformative",
+            trouble.kind,
             (labels[place],),
-            f'"{labels.labels[place].name}" says little: to the encoder it is near to names that mean nothing.',
-            rename_hint(
-                words[place] if words else (),
-                "Write out what the texts have in common, in words that stand in a dictionary.",
-            ),
+            trouble.message.format(names[place]),
+            rename_hint(words.get(place, ()), known=known, read_as=read_as.get(place, ()), otherwise=trouble.otherwise),
         )
-        for place in sorted(low, key=lambda place: measured.sense[place])
+        for place in places
     ]
 
 
-def _close(ground: Ground, material: _Texts | None) -> list[Finding]:
+def _beyond(name: str, words: Sequence[str]) -> list[str]:
+    """Those words that a name does not have already."""
+    return [word for word in words if own_words(word, name)]
+
+
+def _read_as(ground: Ground, places: Sequence[int]) -> list[list[str]]:
+    """Words of the encoder's vocabulary that it reads much like the names of some labels."""
+    if not places:
+        return []
+    some = Ground(ground.matcher, LabelSet(tuple(ground.labels.labels[place] for place in places)))
+    try:
+        return [[each.text for each in own] for own in vocabulary_words(some, WORDS)]
+    except MaskMatchError:  # a vocabulary without whole words
+        return [[] for _ in places]
+
+
+def _close(ground: Ground, material: TextsOfLabels | None) -> list[Finding]:
     """Pairs of labels whose names the encoder hardly tells apart, the closest first."""
-    labels, similarities = ground.labels, ground.vectors @ ground.vectors.T  # (K, K)
-    limit = 1 - TOO_CLOSE * (1 - usual_similarity(ground))
-    rows, columns = np.where(np.triu(similarities, k=1) >= max(limit, 1e-9))
-    order = np.argsort(-similarities[rows, columns], kind="stable")[:MOST_PAIRS]
-    return [_close_pair(labels, int(rows[each]), int(columns[each]), similarities, material) for each in order]
+    limit = max(1 - TOO_CLOSE * (1 - usual_similarity(ground)), 1e-9)
+    closest: list[tuple[float, int, int]] = []
+    for start, cosines in cosine_blocks(ground.vectors):
+        rows, columns = np.nonzero(np.triu(cosines, k=start + 1) >= limit)
+        found = zip((-cosines[rows, columns]).tolist(), (rows + start).tolist(), columns.tolist(), strict=True)
+        closest = sorted([*closest, *found])[:MOST_PAIRS]
+    return [_close_pair(ground.labels, first, second, -cosine, material) for cosine, first, second in closest]
 
 
-def _close_pair(
-    labels: LabelSet, first: int, second: int, similarities: NDArray[np.float32], material: _Texts | None
-) -> Finding:
+def _close_pair(labels: LabelSet, first: int, second: int, cosine: float, material: TextsOfLabels | None) -> Finding:
     names = (labels.labels[first].name, labels.labels[second].name)
     return Finding(
         "close",
         (labels[first], labels[second]),
-        f'"{names[0]}" and "{names[1]}" read almost the same (cosine {similarities[first, second]:.2f}).',
-        tell_apart_hint(names, _words_of_pair(material, first, second)),
+        f'"{names[0]}" and "{names[1]}" read almost the same (cosine {cosine:.2f}).',
+        tell_apart_hint(names, ([], []) if material is None else material.words_apart(first, second)),
     )
 
 
-def _words_of_pair(material: _Texts | None, first: int, second: int) -> tuple[list[str], list[str]]:
-    """The words that set the texts of two labels apart from each other."""
-    if material is None:
-        return [], []
-    own = np.flatnonzero((material.places == first) | (material.places == second)).tolist()
-    places = (material.places[own] == second).astype(int).tolist()
-    words = typical_words([material.texts[row] for row in own], places, 2)
-    return words[0], words[1]
+def _too_few(texts: int, labels: int) -> list[str]:
+    """What could not be looked at, as there are too few texts."""
+    if texts >= ENOUGH_TEXTS * labels:
+        return []
+    return [
+        f"{texts} texts are too few to say which of {labels} names no text comes near and which draw too many; give "
+        f"{ENOUGH_TEXTS * labels} or more."
+    ]
 
 
-def _far_and_crowding(labels: LabelSet, nearest: NDArray[np.int64]) -> list[Finding]:
+def _far_and_crowding(ground: Ground, nearest: NDArray[np.int64], material: TextsOfLabels | None) -> list[Finding]:
     """Labels that are the nearest of no text, and labels that are the nearest of too many."""
-    counts = np.bincount(nearest, minlength=len(labels))
+    labels = ground.labels
     if len(nearest) < ENOUGH_TEXTS * len(labels):
         return []
+    counts = np.bincount(nearest, minlength=len(labels))
     fair = len(nearest) / len(labels)
-    far = [
-        Finding(
-            "unmatched",
-            (labels[place],),
-            f'No text comes nearest to "{labels.labels[place].name}", of {len(nearest)} texts.',
-            "Say it as the texts would, add phrases (maskmatch labels expand), or leave out what nobody needs.",
-        )
-        for place in np.flatnonzero(counts == 0).tolist()
-    ]
+    trouble = _Trouble(
+        "unmatched",
+        f'No text comes nearest to "{{}}", of {len(nearest)} texts.',
+        "Say it as the texts would, add phrases (maskmatch labels expand), or leave out what nobody needs.",
+    )
+    far = _to_rename(ground, np.flatnonzero(counts == 0).tolist(), trouble, material)
     crowded = [
         Finding(
             "crowding",
@@ -191,7 +228,7 @@ def _far_and_crowding(labels: LabelSet, nearest: NDArray[np.int64]) -> list[Find
     return far + crowded
 
 
-def _confused(labels: LabelSet, report: EvaluationReport, material: _Texts) -> list[Finding]:
+def _confused(labels: LabelSet, report: EvaluationReport, material: TextsOfLabels) -> list[Finding]:
     """Labels that the classifier takes for one another, the most frequent first."""
     findings = []
     for each in report.confusions[:MOST_PAIRS]:
@@ -200,13 +237,13 @@ def _confused(labels: LabelSet, report: EvaluationReport, material: _Texts) -> l
             continue
         first, second = (labels.position(id_) for id_ in pair)
         names = (labels.labels[first].name, labels.labels[second].name)
-        total = int((material.places == first).sum())
+        total = len(material.rows[first])
         findings.append(
             Finding(
                 "confused",
                 pair,
                 f'{each.count} of {total} texts of "{names[0]}" are taken for "{names[1]}".',
-                tell_apart_hint(names, _words_of_pair(material, first, second)),
+                tell_apart_hint(names, material.words_apart(first, second)),
             )
         )
     return findings

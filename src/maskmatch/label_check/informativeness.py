@@ -15,7 +15,7 @@ from maskmatch.inputs import take_texts
 from maskmatch.labels import LabelSet, LabelsLike
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -38,6 +38,9 @@ UNRELATED = (
 WORD = re.compile(r"\w+")
 LETTERS_OF_A_PIECE = 3
 """From how many letters on, on average, the pieces of a word are parts of words that the encoder has met."""
+
+BLOCK = 1024
+"""How many labels are compared with all others at once."""
 
 TEMPERATURE = 0.05
 """Of the softmax over names by which texts commit themselves: that of the default similarity, whatever is learned."""
@@ -113,19 +116,20 @@ def usual_similarity(ground: Ground) -> float:
 def commit(texts: NDArray[np.float32], labels: NDArray[np.float32]) -> float:
     """How much the nearest name tells about a text: their mutual information, as a share of the largest there can be.
 
-    It is small where texts come as near to one name as to another, and where most of them come near to the same name.
+    That is the logarithm of the number of names, or of texts if there are fewer of these. It is small where texts come
+    as near to one name as to another, and where most of them come near to the same name.
 
     Args:
         texts: (n, dim)
         labels: (K, dim)
     """
-    if len(labels) < 2:
+    if min(len(texts), len(labels)) < 2:
         return 0.0
     scores = texts.astype(np.float64) @ labels.T.astype(np.float64) / TEMPERATURE  # (n, K)
     chances = np.exp(scores - scores.max(axis=1, keepdims=True))
     chances /= chances.sum(axis=1, keepdims=True)
     told = _entropy(chances.mean(axis=0)) - float(np.mean([_entropy(row) for row in chances]))
-    return min(1.0, max(0.0, told / math.log(len(labels))))
+    return min(1.0, max(0.0, told / math.log(min(len(texts), len(labels)))))
 
 
 def _entropy(chances: NDArray[np.float64]) -> float:
@@ -139,9 +143,20 @@ def _distance(similarities: NDArray[np.float32], usual: float) -> NDArray[np.flo
 
 def _to_nearest(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The cosine of each label (K, dim) with the nearest other one: (K,)."""
+    nearest = np.full(len(vectors), -1.0, dtype=np.float32)
     if len(vectors) < 2:
-        return np.full(len(vectors), -1.0, dtype=np.float32)
-    return np.asarray((vectors @ vectors.T - 3 * np.eye(len(vectors), dtype=np.float32)).max(axis=1))
+        return nearest
+    for start, products in cosine_blocks(vectors):
+        rows = np.arange(len(products))
+        products[rows, start + rows] = -1.0
+        nearest[start : start + len(products)] = products.max(axis=1)
+    return nearest
+
+
+def cosine_blocks(vectors: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The cosines of vectors (K, dim) with all others, some of them at a time: the first row, and (rows, K)."""
+    for start in range(0, len(vectors), BLOCK):
+        yield start, vectors[start : start + BLOCK] @ vectors.T
 
 
 def _readability(ground: Ground) -> NDArray[np.float64]:

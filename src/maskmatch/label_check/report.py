@@ -33,6 +33,7 @@ class LabelCheck:
         model: What has read the names.
         texts: How many texts were looked at.
         accuracy: The share of labelled texts that the classifier gets right, if there were any.
+        notes: What could not be looked at, and why, in sentences.
     """
 
     labels: LabelSet
@@ -42,6 +43,7 @@ class LabelCheck:
     model: str
     texts: int = 0
     accuracy: float | None = None
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [self._headline()]
@@ -52,12 +54,14 @@ class LabelCheck:
                 lines += [line for each in own for line in (f"  {each.message}", f"    {each.suggestion}")]
         if not self.findings:
             lines += ["", "Nothing was found that should be changed."]
+        if self.notes:
+            lines += ["", *self.notes]
         return "\n".join(lines)
 
     def _headline(self) -> str:
         told = (
             f"{counted(len(self.labels), 'label')}, informativeness {self.informativeness.score:.2f} of 1"
-            f"{'' if self.texts else ' (by names alone; texts tell more)'}"
+            f"{'' if self.texts else ' (by names alone; how much they will help, only texts tell)'}"
         )
         looked = f"; {counted(self.texts, 'text')} looked at" if self.texts else ""
         right = "" if self.accuracy is None else f"; {self.accuracy:.1%} of the labelled texts are right"
@@ -72,6 +76,7 @@ class LabelCheck:
             "accuracy": self.accuracy,
             "informativeness": self.informativeness.to_dict(),
             "findings": [each.to_dict() for each in self.findings],
+            "notes": list(self.notes),
             "labels": [
                 {
                     "label": label.id,
@@ -130,6 +135,7 @@ class LabelCheck:
                 sections.append(f'<section><h2>{heading}</h2><ol class="mistakes">{items}</ol></section>')
         if not sections:
             sections.append("<section><h2>Findings</h2><p>Nothing that should be changed.</p></section>")
+        sections += [f'<p class="quiet">{escape(note)}</p>' for note in self.notes]
         return sections
 
     def _table(self) -> str:

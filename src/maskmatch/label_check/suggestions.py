@@ -49,9 +49,23 @@ def quoted(words: Sequence[str]) -> str:
     return marked[0] if len(marked) == 1 else f"{', '.join(marked[:-1])} and {marked[-1]}"
 
 
-def rename_hint(words: Sequence[str], otherwise: str) -> str:
-    """What to call a label whose texts are typically about some words; without words, something general."""
-    return f"Its texts speak of {quoted(words)}: name it by these, or add them as phrases." if words else otherwise
+def rename_hint(words: Sequence[str], *, known: bool, read_as: Sequence[str], otherwise: str) -> str:
+    """What to call a label.
+
+    Args:
+        words: What its texts are typically about, if there are texts.
+        known: Whether these texts are known to be its own; else they only come closest to it.
+        read_as: Words that the encoder reads much like the name.
+        otherwise: What to say if there are no words of either kind.
+    """
+    if words and known:
+        return f"Its texts speak of {quoted(words)}: name it by these, or add them as phrases."
+    if words:
+        return (
+            f"The texts that come closest to it speak of {quoted(words)}: if they belong to it, name it by these, or "
+            "add them as phrases."
+        )
+    return f"The encoder reads it much like {quoted(read_as)}. {otherwise}" if read_as else otherwise
 
 
 def tell_apart_hint(names: tuple[str, str], words: tuple[Sequence[str], Sequence[str]]) -> str:

@@ -189,9 +189,12 @@ class PromptTokenizer:
     def _backend(self) -> Any:
         """The tokenizer of the tokenizers library, freed of what other callers may have set on it."""
         backend: Any = self.vocabulary.backend
-        backend.encode_special_tokens = True  # "[MASK]" in a text is a word
-        backend.no_truncation()
-        backend.no_padding()
+        if not backend.encode_special_tokens:
+            backend.encode_special_tokens = True  # "[MASK]" in a text is a word
+        if backend.truncation is not None:
+            backend.no_truncation()
+        if backend.padding is not None:
+            backend.no_padding()
         return backend
 
     def _compile(self, prompt: Prompt) -> list[_Fixed | _Filled]:

@@ -33,6 +33,11 @@ def informativeness_of_names(data: Splits, model: str | Path | None) -> float:
     return informativeness(_matcher(data.labels, data, model)).score
 
 
+def name_scores(data: Splits, model: str | Path | None) -> tuple[float, ...]:
+    """What it says of each name, in the order of labels."""
+    return informativeness(_matcher(data.labels, data, model)).scores
+
+
 def informativeness_with_texts(data: Splits, model: str | Path | None) -> float:
     """The same with texts, which tell how far they commit themselves to single names."""
     return informativeness(_matcher(data.labels, data, model), texts=list(data.train.sample(TEXTS).texts)).score
@@ -66,10 +71,16 @@ def _mean_cosine(vectors: NDArray[np.float32]) -> float:
     return (total - count) / (count * (count - 1))
 
 
+def number_of_labels(data: Splits, _model: str | Path | None) -> float:
+    """How many labels there are: with more of them, there is more to gain over numbers."""
+    return float(len(data.labels))
+
+
 SCORES: Mapping[str, Callable[[Splits, str | Path | None], float]] = {
     "informativeness": informativeness_of_names,
     "informativeness with texts": informativeness_with_texts,
     "apartness": apartness,
     "apartness over numbers": apartness_over_numbers,
+    "number of labels": number_of_labels,
 }
-"""The scores that are tried, by name; the last two are simple ones that the others should beat."""
+"""The scores that are tried, by name; the last three are simple ones that the others should beat."""
