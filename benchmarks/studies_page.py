@@ -33,7 +33,16 @@ def section(study: Study) -> str:
     if not path.is_file():
         return "\n\n".join([*blocks, NOT_RUN])
     results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return "\n\n".join([*blocks, *_found(results)])
+    return "\n\n".join([*blocks, *_pictures(study), *_found(results)])
+
+
+def _pictures(study: Study) -> list[str]:
+    """The pictures that a run has left beside its results."""
+    folder = RESULTS / "studies" / study.name
+    return [
+        f"![{study.question}](../benchmarks/results/studies/{study.name}/{path.name})"
+        for path in sorted(folder.glob("picture-*.svg"), key=lambda path: (len(path.name), path.name))
+    ]
 
 
 def _found(results: dict[str, Any]) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
 from maskmatch.comparison.page import STYLE
 from maskmatch.comparison.pictures import COLOURS
+from maskmatch.studies.page import standalone
 from maskmatch.studies.pictures import line_plot, scatter_plot
 
 NAMES = [f"way {number}" for number in range(COLOURS)]
@@ -39,3 +41,18 @@ def test_a_scatter_plot_shows_the_sets_that_have_both_figures(shared: int) -> No
     plot = scatter_plot(across, up, "score")
     assert len(re.findall("<circle", plot)) == (shared if shared > 1 else 0)
     assert "alone" not in plot
+
+
+def test_a_picture_by_itself_brings_its_style() -> None:
+    drawn = standalone(line_plot({"a": {1.0: 0.5, 2.0: 0.7}}, "A & B", "labels"))
+    root = ElementTree.fromstring(drawn)
+    style = root.find("{http://www.w3.org/2000/svg}style")
+    assert style is not None
+    told = style.text or ""
+    used = {word for each in root.iter() for word in each.get("class", "").split()}
+    colours = set(re.findall(r"var\((--\w+(?:-\w+)*)\)", told))
+    assert all(f"{colour}:" in told for colour in colours)
+    assert {"m0"} <= used
+    assert "svg .m0 { fill" in told
+    assert told.count("{") == told.count("}")
+    assert "prefers-color-scheme: dark" in told

@@ -135,7 +135,7 @@ class Comparison:
             own = groups.get((dataset, regime, self.reference))
             if method == self.reference or own is None:
                 continue
-            result = paired_bootstrap(_right(own), _right(cells), resamples=self.resamples)
+            result = paired_bootstrap(*_paired(own, cells), resamples=self.resamples)
             found.append(Significance(dataset, regime, self.reference, method, result, _by_seed(own, cells)))
         return found
 
@@ -154,7 +154,7 @@ class Comparison:
         groups = self.groups()
         wanted = dict.fromkeys(dataset for dataset, _, _ in groups) if datasets is None else datasets
         pairs = [
-            (_right(groups[dataset, regime, first]), _right(groups[dataset, regime, second]))
+            _paired(groups[dataset, regime, first], groups[dataset, regime, second])
             for dataset in wanted
             if (dataset, regime, first) in groups and (dataset, regime, second) in groups
         ]
@@ -174,15 +174,15 @@ class Comparison:
         groups = self.groups()
         wanted = dict.fromkeys(dataset for dataset, _, _ in groups) if datasets is None else datasets
         pairs = [
-            [{cell.seed: cell.figures.accuracy for cell in groups[dataset, regime, name]} for name in (first, second)]
+            [_by_its_seed(groups[dataset, regime, name]) for name in (first, second)]
             for dataset in wanted
             if (dataset, regime, first) in groups and (dataset, regime, second) in groups
         ]
-        seeds = sorted({seed for pair in pairs for each in pair for seed in each})
+        seeds = sorted({seed for pair in pairs for each in pair for seed in each if seed is not None}) or [None]
         known = [
             [_at(pair[0], seed) - _at(pair[1], seed) for pair in pairs]
             for seed in seeds
-            if all(len(each) == 1 or seed in each for pair in pairs for each in pair)
+            if all(None in each or seed in each for pair in pairs for each in pair)
         ]
         return tuple(float(np.mean(each)) for each in known)
 
@@ -236,9 +236,30 @@ def _by_seed(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[float, ...]
     return tuple(cell.figures.accuracy - others[cell.seed] for cell in first if cell.seed in others)
 
 
-def _at(by_seed: Mapping[int, float], seed: int) -> float:
-    """The accuracy with a seed; one that was measured once, as nothing was drawn, is that of all seeds."""
-    return by_seed[seed] if seed in by_seed else next(iter(by_seed.values()))
+def _by_its_seed(cells: Sequence[Cell]) -> dict[int | None, float]:
+    """The accuracies of cells by their seeds; None where nothing was drawn, so that one cell stands for all seeds."""
+    if _stands_for_all(cells):
+        return {None: cells[0].figures.accuracy}
+    return {cell.seed: cell.figures.accuracy for cell in cells}
+
+
+def _stands_for_all(cells: Sequence[Cell]) -> bool:
+    """Whether a method was measured once as no seed changes it; one that was trained with a single seed is another."""
+    return len(cells) == 1 and not cells[0].figures.training_texts
+
+
+def _at(by_seed: Mapping[int | None, float], seed: int | None) -> float:
+    """The accuracy with a seed."""
+    return by_seed[None] if None in by_seed else by_seed[seed]
+
+
+def _paired(first: Sequence[Cell], second: Sequence[Cell]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Whether each item was right by two methods, (seeds, items) each; with the seeds of both where these differ."""
+    if not _stands_for_all(first) and not _stands_for_all(second):
+        shared = {cell.seed for cell in first} & {cell.seed for cell in second}
+        if shared:
+            first, second = ([cell for cell in cells if cell.seed in shared] for cells in (first, second))
+    return _right(first), _right(second)
 
 
 def _spread(values: Iterable[float | None]) -> Spread | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from maskmatch.comparison import Variant
@@ -10,7 +11,16 @@ from maskmatch.methods import Method
 from maskmatch.readout import Readout
 from maskmatch.studies.pictures import dot_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, against, best_of, corrected, few_seeds, trials
+from maskmatch.studies.words import (
+    BY_NAME,
+    BY_NAME_TOLD,
+    HOW_TESTED,
+    against,
+    best_of,
+    corrected,
+    few_seeds,
+    trials,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +70,7 @@ def _readout(words: str) -> Readout:
 
 def _trained_variants(task: Task) -> list[Variant]:
     wanted = {name + suffix for name in TRAINED for suffix in ENCODERS}
-    return [variant for variant in readout_variants(task) if variant.name in wanted]
+    return [replace(variant, **BY_NAME) for variant in readout_variants(task) if variant.name in wanted]
 
 
 def conclude(found: Found) -> Conclusion:
@@ -105,15 +115,15 @@ def _answer(found: Found, suffix: str, regime: str) -> str | None:
     names: Sequence[str] = [name for name in found.methods(regime) if name.endswith(BARE_ENCODER) == bool(suffix)]
     reference = BOTH_MASKS + suffix
     rows = trials(found, reference, [name for name in names if name != reference], regime)
-    best = best_of(found, names, regime)
-    if not rows or best is None:
+    if not rows:
         return None
     better = [row.name for row in rows if row.verdict > 0]
     if better:
-        return f"So {regime}, the mask on both sides is not the best place to read: {best} is the best that was tried."
+        surest = best_of(found, better, regime)
+        return f"So {regime}{suffix}, the mask on both sides is not the best place to read: {surest} is better."
     unclear = [row.name for row in rows if row.verdict == 0]
     if unclear:
-        return f"So {regime}, nothing beats {reference} for certain, but {', '.join(unclear)} may be as good."
+        return f"So {regime}{suffix}, nothing beats {reference} for certain, but {', '.join(unclear)} may be as good."
     return f"So {regime}, {reference} is better than every other way that was tried."
 
 
@@ -131,6 +141,7 @@ LABEL_READOUT = Study(
         "takes most of a minute.",
         "With training only 7 of the 25 ways are compared: the four read-outs on the label side, the bare name by its "
         "mean, the mean on the input side, and the mean of bare text and name on both.",
+        BY_NAME_TOLD,
         "Two different pooled read-outs on the two sides (crossed) are tried zero-shot, on the default encoder alone.",
         "Measured on 1,000 test rows at most.",
     ),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
 from maskmatch.comparison.page import STYLE, comparison_sections, headline
 from maskmatch.evaluation.html import whole_page
+from maskmatch.evaluation.style import STYLE as PAGE_STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,30 @@ def study_page(result: StudyResult) -> str:
         *comparison_sections(result.comparison),
     ]
     return whole_page(study.question, body, STYLE)
+
+
+def picture_files(result: StudyResult) -> dict[str, str]:
+    """The pictures of a study as files that stand for themselves, by their names."""
+    return {f"picture-{number}.svg": standalone(each) for number, each in enumerate(result.conclusion.pictures, 1)}
+
+
+def standalone(picture: str) -> str:
+    """A picture of a page as a file of its own, in which its style and its namespace have to stand."""
+    start, _, rest = picture.partition(">")
+    named = start.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    return f"{named}><style>{PICTURE_STYLE}</style>{rest}\n"
+
+
+def _of_pictures(style: str) -> str:
+    """The part of a style sheet that pictures need: its colours, and the rules for what is in a picture."""
+    light = r"^:root \{[^}]*\}"
+    dark = r"^@media \(prefers-color-scheme: dark\) \{.*?^\}"
+    rules = r"^svg [^}]*\}"
+    return "\n".join(re.findall(f"{light}|{dark}|{rules}", style, re.DOTALL | re.MULTILINE))
+
+
+FONT = "svg { font-family: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif; }"
+PICTURE_STYLE = "\n".join([FONT, _of_pictures(PAGE_STYLE), _of_pictures(STYLE)])
 
 
 def _listed(sentences: Sequence[str], style: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from maskmatch.comparison import Variant
 from maskmatch.evaluation.display import counted
 from maskmatch.studies.pictures import dot_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, against, few_seeds, percent
+from maskmatch.studies.words import BY_NAME, BY_NAME_TOLD, HOW_TESTED, against, few_seeds, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +72,7 @@ NOT_TRAINED = (_name("input", "long"), _name("label", "as a text"), *POOLS[:2], 
 
 
 def _trained(task: Task) -> list[Variant]:
-    return [variant for variant in prompt_variants(task) if variant.name not in NOT_TRAINED]
+    return [replace(variant, **BY_NAME) for variant in prompt_variants(task) if variant.name not in NOT_TRAINED]
 
 
 def conclude(found: Found) -> Conclusion:
@@ -151,13 +152,28 @@ def _trend(found: Found) -> list[str]:
         if spreads[0] is None or spreads[1] is None:
             continue
         ranges = [spread["high"] - spread["low"] for spread in spreads if spread is not None]
-        change = "shrinks" if ranges[1] < ranges[0] else "does not shrink"
+        noise = _range_by_chance(found, names, ends[1], datasets)
+        change = "shrinks" if ranges[1] + noise < ranges[0] else "cannot be shown to shrink"
         prompts = counted(len(names), f"sensible {side} prompt")
         told.append(
             f"On {', '.join(datasets)}, between the best and the worst of {prompts} lie {100 * ranges[0]:.1f} points "
-            f"{ends[0]} and {100 * ranges[1]:.1f} points {ends[1]}: the gap {change} with training."
+            f"{ends[0]} and {100 * ranges[1]:.1f} points {ends[1]}, where seeds alone would make {100 * noise:.1f}: the "
+            f"gap {change} with training."
         )
     return told
+
+
+def _range_by_chance(found: Found, names: Sequence[str], regime: str, datasets: Sequence[str]) -> float:
+    """How far apart the best and the worst of equally good prompts would lie by the draws of seeds, on average."""
+    groups = found.comparison.groups()
+    cells = [groups[data, regime, name] for data in datasets for name in names]
+    errors = [
+        np.std([cell.figures.accuracy for cell in own], ddof=1) / np.sqrt(len(own)) for own in cells if len(own) > 1
+    ]
+    if not errors:
+        return 0.0
+    draws = np.random.default_rng(0).standard_normal((1000, len(names)))
+    return float(np.mean(errors) * (draws.max(axis=1) - draws.min(axis=1)).mean())
 
 
 def _sensible(side: str) -> list[str]:
@@ -183,6 +199,7 @@ PROMPTS = Study(
         "One side is varied at a time: all pairs of wordings would be 64.",
         "With training only trec50, and six input and six label prompts beside the task's own; pools and the empty "
         "prompt's state there on both sides at once.",
+        BY_NAME_TOLD,
         "The default encoder was aligned with several wordings, so that others may hang more on theirs: "
         "--model all-MiniLM-L6-v2 asks the encoder without its adapter.",
         "Measured on 1,000 test rows at most.",

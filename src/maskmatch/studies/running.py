@@ -60,11 +60,15 @@ class StudyResult:
         return study_page(self)
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``results.json``, ``report.html`` and ``conclusion.txt`` into a folder, each whole or not at all."""
+        """Write results, report, pictures and conclusion into a folder, each file whole or not at all."""
+        from maskmatch.studies.page import picture_files
+
         home = Path(folder).expanduser()
         make_folder(home)
         write_whole(home / "results.json", json.dumps(self.to_dict(), ensure_ascii=False, indent=2, default=str) + "\n")
         write_whole(home / "report.html", self.to_html())
+        for name, drawn in picture_files(self).items():
+            write_whole(home / name, drawn)
         write_whole(home / "conclusion.txt", f"{self}\n")
         return home
 
@@ -104,7 +108,7 @@ def run_study(
             datasets=[splits[name]],
             variants=variants_of(_on_model(part.variants_for(splits[name].task), model)),
             regimes=[Regime.of(regime) for regime in part.regimes],
-            seeds=seeds_of(study.seeds if seeds is None else seeds),
+            seeds=seeds_of(study.seeds if seeds is None else seeds)[: part.seeds],
             model=model,
             measured_rows=study.test_rows if test_rows is None else test_rows,
         )

@@ -30,12 +30,14 @@ class Part:
         variants: What is compared; a function of the task where that decides on prompts.
         regimes: How much is learned from.
         quick: Which variants a quick run takes, by name; None: all.
+        seeds: How many seeds at most, where that is fewer than the study's: for what costs much and is asked beside.
     """
 
     datasets: Mapping[str, str]
     variants: Variants
     regimes: tuple[str, ...]
     quick: tuple[str, ...] | None = None
+    seeds: int | None = None
 
     def variants_for(self, task: str | Task) -> list[Variant]:
         """What is compared on a dataset of this task."""
@@ -45,6 +47,7 @@ class Part:
     def cells(self, seeds: int) -> int:
         """How many cells it has with so many seeds."""
         regimes = [Regime.of(regime) for regime in self.regimes]
+        seeds = min(seeds, self.seeds or seeds)
         return sum(
             seeds if hangs_on_seed(variant, regime) else 1
             for task in self.datasets.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maskmatch.comparison.statistics import PairedDifference, holm
 from maskmatch.comparison.text import p_value
@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from maskmatch.studies.study import Found
+
+BY_NAME: dict[str, Any] = {"training": {"example_share": 0.0}, "epoch_factor": 0.4}
+"""How variants train by which the reading of labels is judged: a label's texts have no share in its vector, since they
+are read on the other side; 40 steps take the place of 100, as many as where they have a share."""
+
+BY_NAME_TOLD = (
+    "With training, label vectors are what is read of names alone (example_share 0), as a label's training texts are read "
+    "on the side of texts; training takes as many steps as with the usual share."
+)
 
 CERTAIN = 0.05
 """Below this a difference is not taken for chance."""
