@@ -32,7 +32,8 @@ def readme_figures() -> str:
         f"{overhead['share_in_forward_backward_step']:.0%} of a training run is "
         "spent in forward, backward and optimizer step; its peak memory is "
         f"{overhead['memory_ratio']:.2f} times that of a bare PyTorch loop over batches made in the same way."
-    )
+        f"\n\n{speed_page.summary()}"
+    ).rstrip()
 
 
 def zero_datasets(zero: dict[str, Any]) -> list[str]:

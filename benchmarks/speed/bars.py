@@ -84,13 +84,13 @@ def _curves(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         _bar(
             "training step with 10,000 labels, as a multiple of that with 100",
-            _ratio(result["step_labels"]["points"], 10_000, 100),
+            ratio(result["step_labels"]["points"], 10_000, 100),
             "at most",
             1.5,
         ),
         _bar(
             "prediction with 1,000,000 labels, as a multiple of that with 10",
-            _ratio(result["prediction_labels"]["points"], 1_000_000, 10),
+            ratio(result["prediction_labels"]["points"], 1_000_000, 10),
             "at most",
             1.5,
         ),
@@ -99,7 +99,8 @@ def _curves(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _ratio(points: Sequence[Mapping[str, Any]], size: int, base: int) -> float | None:
+def ratio(points: Sequence[Mapping[str, Any]], size: int, base: int) -> float | None:
+    """The time of maskmatch at one size, as a multiple of that at another; None where it was not measured."""
     seconds = {point["size"]: point.get("seconds") for point in points if point["way"] == curves.OURS_AUTO}
     one, other = seconds.get(size), seconds.get(base)
     return one / other if one and other else None

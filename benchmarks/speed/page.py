@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import common
 from benchmarks.markdown import origin, table
 from benchmarks.plots import Axis, dot_chart, line_chart
-from benchmarks.speed.bars import many_labels, overhead
+from benchmarks.speed.bars import many_labels, overhead, ratio
 from benchmarks.speed.curves import EXACT, OURS_AUTO
-from benchmarks.speed.prediction import EMBEDDING
+from benchmarks.speed.prediction import EMBEDDING, INT8, TORCH
 from benchmarks.speed.training import ENCODERS, time_to_reach
 
 if TYPE_CHECKING:
@@ -38,6 +38,34 @@ def figures() -> str:
         blocks.append(f"## {heading}")
         blocks += [NOT_YET] if result is None else [*_blocks(part, result), _origin(result)]
     return "\n\n".join(blocks)
+
+
+def summary() -> str:
+    """The figures that a reader of the README should know, of the parts that have been measured."""
+    training, prediction, curves = (_results(part) for part in PARTS)
+    told = []
+    if training is not None:
+        table_rows = training["table"]
+        for row in table_rows:
+            quickest = time_to_reach(table_rows, row["dataset"], row) if row["peer"] == "SetFit" else None
+            if quickest is not None:
+                told.append(
+                    f"the accuracy of {row['way'].replace(', ', ' with ')} on {row['dataset']} ({row['accuracy']:.3f} in "
+                    f"{row['seconds']:.0f} s) is reached in 1/{row['seconds'] / quickest['seconds']:.0f} of that time"
+                )
+    if prediction is not None:
+        speeds = {point["way"]: 1 / point["seconds"] for point in prediction["points"] if "seconds" in point}
+        if {EMBEDDING, TORCH, INT8} <= speeds.keys():
+            times = [f"{speeds[way] / speeds[EMBEDDING]:.1f}" for way in (TORCH, INT8)]
+            told.append(
+                f"{times[0]} times as many texts a second are classified as sentence-transformers embeds, and {times[1]} "
+                "times as many by an export in 8 bits"
+            )
+    if curves is not None:
+        times_as_long = ratio(curves["prediction_labels"]["points"], 1_000_000, 10)
+        if times_as_long is not None:
+            told.append(f"with a million labels, a text takes {times_as_long:.2f} times as long as with ten")
+    return f"With the same encoder on two cores: {'; '.join(told)}." if told else ""
 
 
 def pictures(folder: Path) -> dict[Path, str]:

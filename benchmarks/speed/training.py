@@ -34,6 +34,9 @@ On a dataset that the adapter has learned from, only the first is measured.
 LONG_TURNS = 3
 """How often a run that is neither short nor very long is measured."""
 
+FOR_COST = ("bare loop",)
+"""Peers that are there to tell what training costs at least: their long runs are measured once."""
+
 SHORT, HASTE = 0.5, 2.0
 """Runs of less than this share learn at so many times the usual rate, as who is in a hurry would have them learn."""
 
@@ -114,7 +117,8 @@ def _dataset(session: Session, dataset: str) -> Iterator[dict[str, Any]]:
             told = ", ".join(str(found.get(name)) for name in ("dataset", "way", "share", "seconds", "accuracy"))
             print(f"  {told}", file=sys.stderr, flush=True)
             if found["seconds"] > sizes.short_seconds:
-                turns[way.name, way.share] = 1 if found["seconds"] > sizes.long_seconds else LONG_TURNS
+                once = found["seconds"] > sizes.long_seconds or way.peer in FOR_COST
+                turns[way.name, way.share] = 1 if once else LONG_TURNS
             yield found
 
 

@@ -15,7 +15,7 @@ from comparison_tools import QUICK, quick, rows, toy_splits
 from maskmatch import METHODS, LabelSet, MaskMatchError
 from maskmatch.comparison import Comparison, Regime, Rows, Splits, Variant, compare, runner, usual_methods
 from maskmatch.comparison.cells import Answers
-from maskmatch.comparison.measuring import peak_megabytes
+from maskmatch.comparison.measuring import MemoryWatch
 from maskmatch.comparison.splits import parse_datasets
 from maskmatch.tasks import TASKS
 from tiny_models import write_tiny_encoder
@@ -52,7 +52,7 @@ def test_every_cell_has_figures_and_answers(small: tuple[Comparison, Path]) -> N
         assert (figures.texts_per_second or 0) > 0
         trains = cell.regime != "zero-shot"
         assert (figures.training_seconds > 0, figures.trained_parameters > 0, figures.steps > 0) == (trains,) * 3
-        assert (figures.peak_megabytes is not None) == (trains and peak_megabytes() is not None)
+        assert (figures.peak_megabytes is not None) == (trains and MemoryWatch().peak is not None)
     shots = [cell.figures.training_texts for cell in comparison.cells if cell.regime == "1 shot"]
     assert set(shots) == {3}
     assert len(list((folder / "cells").iterdir())) == len(comparison.cells)

@@ -45,6 +45,9 @@ class Figures:
         label_seconds: How long it took to read all labels before the first prediction; None in older cells.
         prediction_megabytes: The largest resident memory of the whole process while labels were read and texts
             classified; None where it is not known.
+        training_rise: By how many megabytes memory rose in training over what the process held before; None where it
+            is not known, and in older cells.
+        prediction_rise: The same while labels were read and texts classified.
     """
 
     rows: int
@@ -62,6 +65,16 @@ class Figures:
     cut: int
     label_seconds: float | None = None
     prediction_megabytes: float | None = None
+    training_rise: float | None = None
+    prediction_rise: float | None = None
+
+    @property
+    def prediction_speed(self) -> float | None:
+        """Texts a second once the labels are read."""
+        if not self.texts_per_second or self.label_seconds is None:
+            return None
+        seconds = self.rows / self.texts_per_second - self.label_seconds
+        return self.rows / seconds if seconds > 0 else None
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,8 @@ class Comparison:
             for dataset in wanted
             if (dataset, regime, first) in groups and (dataset, regime, second) in groups
         ]
-        seeds = sorted({seed for pair in pairs for each in pair for seed in each if seed is not None}) or [None]
+        named = sorted({seed for pair in pairs for each in pair for seed in each if seed is not None})
+        seeds: list[int | None] = [*named] or [None]
         known = [
             [_at(pair[0], seed) - _at(pair[1], seed) for pair in pairs]
             for seed in seeds

@@ -14,7 +14,7 @@ from maskmatch.checkpoints import digest
 from maskmatch.classifier import MaskMatcher
 from maskmatch.comparison.cells import Answers, Cell, CellStore, Figures
 from maskmatch.comparison.label_changes import LabelContext
-from maskmatch.comparison.measuring import TrainingWatch, peak_megabytes, reset_peak_memory
+from maskmatch.comparison.measuring import MemoryWatch, TrainingWatch
 from maskmatch.comparison.provenance import versions
 from maskmatch.config import MatcherConfig
 from maskmatch.data import Examples
@@ -222,7 +222,7 @@ def run_plan(plan: Plan) -> Cell:
     try:
         matcher, watch = _trained(plan)
         texts, labels = list(plan.measured.texts), list(plan.measured.labels)
-        watching = reset_peak_memory()
+        memory = MemoryWatch()
         started = time.perf_counter()
         matcher.prediction()  # reads the labels
         label_seconds = time.perf_counter() - started
@@ -247,7 +247,9 @@ def run_plan(plan: Plan) -> Cell:
         peak_megabytes=watch.peak_megabytes,
         cut=report.cut,
         label_seconds=label_seconds,
-        prediction_megabytes=peak_megabytes() if watching else None,
+        prediction_megabytes=memory.peak,
+        training_rise=watch.rise_megabytes,
+        prediction_rise=memory.rise,
     )
     known = list(plan.data.labels)  # labels that were added are kept where they were predicted
     given = Answers.of(plan.measured.numbers, known, truth, matcher.predicted_ or [])

@@ -157,8 +157,8 @@ def _trend(found: Found) -> list[str]:
         prompts = counted(len(names), f"sensible {side} prompt")
         told.append(
             f"On {', '.join(datasets)}, between the best and the worst of {prompts} lie {100 * ranges[0]:.1f} points "
-            f"{ends[0]} and {100 * ranges[1]:.1f} points {ends[1]}, where seeds alone would make {100 * noise:.1f}: the "
-            f"gap {change} with training."
+            f"{ends[0]} and {100 * ranges[1]:.1f} points {ends[1]}, where seeds alone would make {100 * noise:.1f}: "
+            f"the gap {change} with training."
         )
     return told
 

@@ -19,8 +19,8 @@ BY_NAME: dict[str, Any] = {"training": {"example_share": 0.0}, "epoch_factor": 0
 are read on the other side; 40 steps take the place of 100, as many as where they have a share."""
 
 BY_NAME_TOLD = (
-    "With training, label vectors are what is read of names alone (example_share 0), as a label's training texts are read "
-    "on the side of texts; training takes as many steps as with the usual share."
+    "With training, label vectors are what is read of names alone (example_share 0), as a label's training texts are "
+    "read on the side of texts; training takes as many steps as with the usual share."
 )
 
 CERTAIN = 0.05
