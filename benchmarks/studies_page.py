@@ -47,14 +47,17 @@ def _pictures(study: Study) -> list[str]:
 
 def _found(results: dict[str, Any]) -> list[str]:
     """The conclusion, a table of accuracies, and where they come from."""
-    said = "\n".join(f"- {sentence}" for sentence in results["conclusion"])
+    answer, said = ("\n".join(f"- {each}" for each in results.get(name, ())) for name in ("answer", "conclusion"))
     rows = [
         (row["dataset"], row["regime"], row["method"], len(row["seeds"]), f"{row['rows']:,}", _spread(row["accuracy"]))
         for row in results["table"]
     ]
     header = ("dataset", "regime", "variant", "seeds", "texts", "accuracy")
-    details = f"<details><summary>All accuracies</summary>\n\n{table(header, rows)}\n\n</details>"
-    return [said, details, *([" ".join(results["notes"])] if results["notes"] else []), origin(results)]
+    details = [
+        f"<details><summary>{heading}</summary>\n\n{content}\n\n</details>"
+        for heading, content in (("In detail", said), ("All accuracies", table(header, rows)))
+    ]
+    return [answer, *details, *([" ".join(results["notes"])] if results["notes"] else []), origin(results)]
 
 
 def _spread(figure: dict[str, float | None]) -> str:

@@ -167,7 +167,7 @@ def _memories(
 ) -> list[dict[str, Any]]:
     """The peak of a process of its own for each point that was measured."""
     found = []
-    sizes = session.sizes.labels if name.endswith("_labels") else session.sizes.memory_lengths
+    sizes = session.sizes.memory_labels if name.endswith("_labels") else session.sizes.memory_lengths
     for work, point in zip(works, points, strict=True):
         # An export is made in the same process here, so its memory would be that of torch.
         exported = work.settings.get("runtime", "torch") != "torch"

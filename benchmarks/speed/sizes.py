@@ -32,6 +32,7 @@ class Sizes:
         most_read: The most labels whose names are read; the vectors of more are mixed of real ones with noise.
         lengths: The lengths of texts of the curves, in words.
         memory_lengths: Those of them that memory is measured at: each takes a process of its own.
+        memory_labels: The same of the numbers of labels.
         length_labels: How many labels there are when the length is varied.
         curve_texts: How many texts are predicted at each number of labels.
         length_texts: How many texts are predicted at each length.
@@ -58,10 +59,11 @@ class Sizes:
     most_read: int = 10_000
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 192)
     memory_lengths: tuple[int, ...] = (8, 64, 192)
+    memory_labels: tuple[int, ...] = (10, 1000, 100_000, 1_000_000)
     length_labels: int = 100
     curve_texts: int = 256
     length_texts: int = 64
-    limit: float = 30.0
+    limit: float = 15.0
 
     def to_dict(self) -> dict[str, Any]:
         """The sizes as plain JSON."""
@@ -88,6 +90,7 @@ TINY = Sizes(
     most_read=20,
     lengths=(4, 8),
     memory_lengths=(4, 8),
+    memory_labels=(2, 1200),
     length_labels=4,
     curve_texts=8,
     length_texts=4,

@@ -61,7 +61,7 @@ def test_a_study_runs_is_kept_and_tells_its_conclusion(
     # Names that the seed draws run with every seed, also where nothing is trained.
     assert len(ran) == 1 + 2 + 2 * 2
     written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert written["conclusion"] == result.sentences
+    assert written["answer"] + written["conclusion"] == result.sentences
     assert written["findings"] == {"half": 0.5}
     assert written["cut"] == ["Nearly everything."]
     assert {row["method"]: len(row["seeds"]) for row in written["table"] if row["regime"] == "zero-shot"} == {

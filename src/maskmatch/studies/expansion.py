@@ -82,17 +82,19 @@ OTHER_WORDS = (
 def conclude(found: Found) -> Conclusion:
     """Names with what was found for them against names alone, in each regime and on each dataset."""
     sentences: list[str | None] = []
+    tested: dict[str, str | None] = {}
     gains: dict[str, dict[str, dict[str, float]]] = {}
     for regime in found.regimes:
         others = [name for name in found.methods(regime) if name != NAMES]
-        sentences.append(against(found, NAMES, others, regime))
+        tested[regime] = against(found, NAMES, others, regime)
         for name in others:
             own = _gains(found, name, regime)
             gains.setdefault(regime, {})[name] = own
             sentences.append(_by_dataset(regime, name, own))
-    sentences.append(_bar_sentence(gains.get("zero-shot", {})))
+    answer = [told for told in (_bar_sentence(gains.get("zero-shot", {})), *(tested.values())) if told]
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], {"gains": gains}, pictures)
+    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(told, {"gains": gains}, pictures, answer)
 
 
 def _gains(found: Found, name: str, regime: str) -> dict[str, float]:

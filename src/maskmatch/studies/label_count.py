@@ -46,19 +46,22 @@ NEAR, FAR = ([_name(kind, count) for count in COUNTS] for kind in ("near", "far"
 
 def conclude(found: Found) -> Conclusion:
     """Accuracy over real sets and over distractors, and what grows with their number."""
-    sentences: list[str | None] = [_real_sets(found)]
+    sentences: list[str | None] = []
+    answer = [told for told in (_real_sets(found),) if told]
     padded = list(dict.fromkeys(cell.dataset for cell in found.comparison.cells if cell.method != REAL))
     for regime in found.regimes:
         for about, names in (("Near labels beside the real ones", NEAR), ("Far ones", FAR)):
-            sentences.append(against(found, REAL, names, regime, datasets=padded, about=about))
+            told = against(found, REAL, names, regime, datasets=padded, about=about)
+            answer += [told] if told else []
         sentences.append(_near_and_far(found, regime, padded))
-        sentences += _costs(found, regime, padded)
+        answer += _costs(found, regime, padded)
     pictures = [_accuracy_picture(found, regime, padded) for regime in found.regimes]
     pictures += [_cost_picture(found, regime, padded, figure) for regime in found.regimes for figure in COSTS]
     return Conclusion(
-        [*filter(None, sentences), HOW_TESTED, *few_seeds(found)],
+        [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)],
         {"costs": {regime: _cost_table(found, regime, padded) for regime in found.regimes}},
         [picture for picture in pictures if picture],
+        answer,
     )
 
 

@@ -75,7 +75,8 @@ def conclude(found: Found) -> Conclusion:
     sentences: list[str | None] = [
         against(found, AS_THEY_ARE, others, regime, datasets=curves, about=about) for regime in found.regimes
     ]
-    sentences += [_worth(found, curves), _shuffled(found, curves), HOW_CHANGED if curves else None]
+    answer = [_worth(found, curves), _shuffled(found, curves)]
+    sentences += [HOW_CHANGED if curves else None]
     worth, share = _worth_by_dataset(found), _worth_by_dataset(found, of_room=True)
     scores = {
         name: {data: score(found.datasets[data], found.model) for data in worth} for name, score in SCORES.items()
@@ -99,7 +100,9 @@ def conclude(found: Found) -> Conclusion:
         for name, order in orders.items()
     ]
     within = _within_sets(found)
-    sentences += [_seen_sentence(worth, judged), _bar_sentence(orders), _within_sentence(within)]
+    sentences += [_seen_sentence(worth, judged), _within_sentence(within)]
+    answer.append(_bar_sentence(orders))
+    short = [told for told in answer if told is not None]
     figures = {
         "worth of names, zero-shot": worth,
         "worth as a share of what numbers leave to gain": share,
@@ -111,9 +114,8 @@ def conclude(found: Found) -> Conclusion:
     }
     pictures = [_curves(found, curves), *(scatter_plot(values, worth, name) for name, values in scores.items())]
     pictures.insert(1, dot_plot(found, ZERO, list(CHANGES), "Names, zero-shot", datasets=curves))
-    return Conclusion(
-        [*filter(None, sentences), HOW_TESTED, *few_seeds(found)], figures, [each for each in pictures if each]
-    )
+    told = [*short, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(told, figures, [each for each in pictures if each], short)
 
 
 def _worth(found: Found, datasets: Sequence[str]) -> str | None:

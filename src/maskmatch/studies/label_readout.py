@@ -88,9 +88,10 @@ def conclude(found: Found) -> Conclusion:
             for about, names in sides:
                 sentences.append(against(found, reference, [name + suffix for name in names], regime, about=about))
             sentences.append(_prompt_sentence(found, suffix, regime))
-            sentences.append(_answer(found, suffix, regime))
+    answer = [told for regime in found.regimes for suffix in ENCODERS if (told := _answer(found, suffix, regime))]
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], pictures=pictures)
+    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(told, pictures=pictures, answer=answer)
 
 
 def _prompt_sentence(found: Found, suffix: str, regime: str) -> str | None:

@@ -82,6 +82,7 @@ def cost_of(name: str) -> str:
 def conclude(found: Found) -> Conclusion:
     """Which ways gain, on all datasets and on each, and what they cost."""
     sentences: list[str | None] = []
+    answer: list[str] = []
     pictures = []
     worth: dict[str, dict[str, str | None]] = {}
     for regime in found.regimes:
@@ -90,14 +91,15 @@ def conclude(found: Found) -> Conclusion:
             own = [name_of(count, way) for count in MANY]
             sentences.append(against(found, ONE, own, regime, about=f"Several masks {way}"))
         for dataset in found.datasets:
-            told = _on(found, dataset, names, regime)
-            if told is not None:
-                sentences.append(told[0])
-                worth.setdefault(regime, {})[dataset] = told[1]
+            verdict = _on(found, dataset, names, regime)
+            if verdict is not None:
+                answer.append(verdict[0])
+                worth.setdefault(regime, {})[dataset] = verdict[1]
         pictures.append(dot_plot(found, regime, found.methods(regime)))
         pictures.append(line_plot(_lines(found, regime), f"Number of masks, {regime}", "masks"))
     shown = [picture for picture in pictures if picture]
-    return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], {"worth it": worth}, shown)
+    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(told, {"worth it": worth}, shown, answer)
 
 
 def _on(found: Found, dataset: str, names: Sequence[str], regime: str) -> tuple[str, str | None] | None:

@@ -23,8 +23,9 @@ def study_page(result: StudyResult) -> str:
     body = [
         f"<header><h1>{escape(study.question)}</h1>",
         f'<div class="quiet">The study {escape(study.name)}: {escape(headline(result.comparison))}</div></header>',
-        f"<section><h2>What was found</h2>{_listed(result.sentences, 'notes')}</section>",
+        f"<section><h2>What was found</h2>{_listed(result.answer, 'notes')}</section>" if result.answer else "",
         f'<section><div class="beside">{pictures}</div></section>' if pictures else "",
+        f"<section><h2>In detail</h2>{_listed(result.details, 'notes plain')}</section>" if result.details else "",
         f"<section><h2>What was left out</h2>{_listed(study.cut, 'notes plain')}</section>" if study.cut else "",
         *comparison_sections(result.comparison),
     ]

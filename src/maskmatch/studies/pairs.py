@@ -69,6 +69,7 @@ def _others(task: Task) -> list[Variant]:
 def conclude(found: Found) -> Conclusion:
     """Each design against the plain prompt and against fine-tuning, and whether one of them is good enough."""
     sentences: list[str | None] = []
+    answer: list[str] = []
     figures: dict[str, Any] = {}
     for regime in found.regimes:
         designs = [name for name in found.methods(regime) if name in DESIGNS]
@@ -83,9 +84,11 @@ def conclude(found: Found) -> Conclusion:
         ]
         figures[regime] = {name: told for name in designs if (told := _reached(found, name, regime))}
         everywhere = {name: told for name, told in figures[regime].items() if name != SEE_PAIR}
-        sentences += [_verdict(everywhere, regime), _largest_class(found)]
+        answer += filter(None, [_verdict(everywhere, regime)])
+        sentences.append(_largest_class(found))
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], {"designs": figures}, pictures)
+    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(told, {"designs": figures}, pictures, answer)
 
 
 def _reached(found: Found, name: str, regime: str) -> dict[str, Any] | None:

@@ -78,6 +78,7 @@ def _trained(task: Task) -> list[Variant]:
 def conclude(found: Found) -> Conclusion:
     """The spread over wordings, what no words and wrong words cost, and what pools and debiasing bring."""
     sentences: list[str | None] = []
+    answer: list[str] = []
     spreads: dict[str, dict[str, float]] = {}
     for regime in found.regimes:
         for side in SIDES:
@@ -85,17 +86,21 @@ def conclude(found: Found) -> Conclusion:
             if told is not None:
                 spreads[f"{side} prompts, {regime}"] = told
                 prompts = counted(int(told["prompts"]), f"sensible {side} prompt")
-                sentences.append(
+                answer.append(
                     f"{prompts}, {regime}: from {percent(told['low'])} to {percent(told['high'])} on average, a "
                     f"standard deviation of {100 * told['sd']:.1f} points."
                 )
             odd = [_name(side, name) for name in (EMPTY, MISLEADING, DENYING)]
             sentences.append(against(found, OWN, odd, regime, about=f"Odd {side} prompts"))
-        sentences.append(_pool_sentence(found, regime))
-        sentences.append(against(found, OWN, FREED, regime, about="Vectors less the state of the empty prompt"))
-    sentences += _trend(found)
+        helps = [
+            _pool_sentence(found, regime),
+            against(found, OWN, FREED, regime, about="Vectors less the state of the empty prompt"),
+        ]
+        answer += filter(None, helps)
+    answer += _trend(found)
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    return Conclusion([*filter(None, sentences), HOW_TESTED, *few_seeds(found)], {"spread": spreads}, pictures)
+    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(told, {"spread": spreads}, pictures, answer)
 
 
 def _spread(

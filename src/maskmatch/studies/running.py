@@ -34,12 +34,25 @@ class StudyResult:
     quick: bool = False
 
     @property
+    def answer(self) -> list[str]:
+        """The answer in a few sentences."""
+        return [*([QUICK_NOTE] if self.quick else []), *self.conclusion.answer]
+
+    @property
+    def details(self) -> list[str]:
+        """All else that was found, in words."""
+        return [sentence for sentence in self.conclusion.sentences if sentence not in self.conclusion.answer]
+
+    @property
     def sentences(self) -> list[str]:
-        """The answer in words."""
-        return [*([QUICK_NOTE] if self.quick else []), *self.conclusion.sentences]
+        """Everything that was found, in words, the answer first."""
+        return [*self.answer, *self.details]
 
     def __str__(self) -> str:
-        return "\n".join([self.study.question, "", *(f"* {sentence}" for sentence in self.sentences)])
+        parts = [self.study.question, "", *(f"* {sentence}" for sentence in self.answer)]
+        if self.details:
+            parts += ["", "In detail:", *(f"* {sentence}" for sentence in self.details)]
+        return "\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain JSON."""
@@ -47,7 +60,8 @@ class StudyResult:
             "study": self.study.name,
             "question": self.study.question,
             "quick": self.quick,
-            "conclusion": self.sentences,
+            "answer": self.answer,
+            "conclusion": self.details,
             "findings": dict(self.conclusion.figures),
             "cut": list(self.study.cut),
             **self.comparison.to_dict(),

@@ -85,14 +85,16 @@ class Conclusion:
     """The answer to a study's question.
 
     Attributes:
-        sentences: The answer in words; what cannot be told is said.
+        sentences: What was found, in words; what cannot be told is said.
         figures: Figures that it stands on and that are in no table, for ``results.json``.
         pictures: What the page shows, as SVG.
+        answer: Those of the sentences that answer the question, for who reads no more than a few.
     """
 
     sentences: Sequence[str]
     figures: Mapping[str, Any] = field(default_factory=dict)
     pictures: Sequence[str] = ()
+    answer: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
