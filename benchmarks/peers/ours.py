@@ -25,7 +25,7 @@ READ_NAMES = 1000
 
 
 class Training:
-    """A whole training run; with a share below 1, of so many of the usual epochs; at a multiple of the usual rate."""
+    """A whole training run, of a share of the usual epochs or of so many, at a multiple of the usual rate."""
 
     def __init__(
         self,
@@ -38,15 +38,23 @@ class Training:
         seed: int = 0,
         share: float = 1.0,
         rate: float = 1.0,
+        epochs: float | None = None,
+        batch_size: int = 32,
     ) -> None:
         import maskmatch.training  # noqa: F401 - loading transformers' Trainer is no part of the training
 
-        self._texts, self._labels, self._seed = list(texts), list(labels), seed
-        self._epochs, self._rate = share * usual_epochs(len(texts), len(names)), rate * USUAL_RATE
+        self._texts, self._labels = list(texts), list(labels)
+        usual = share * usual_epochs(len(texts), len(names))
+        self._options = {
+            "epochs": usual if epochs is None else epochs,
+            "learning_rate": rate * USUAL_RATE,
+            "batch_size": batch_size,
+            "seed": seed,
+        }
         self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task=task, device="cpu")
 
     def run(self) -> Mapping[str, Any]:
-        self._matcher.fit(self._texts, self._labels, seed=self._seed, epochs=self._epochs, learning_rate=self._rate)
+        self._matcher.fit(self._texts, self._labels, **self._options)
         assert self._matcher.training_ is not None
         return {"steps": self._matcher.training_.steps}
 
