@@ -49,17 +49,18 @@ def summary() -> str:
         for row in table_rows:
             quickest = time_to_reach(table_rows, row["dataset"], row) if row["peer"] == "SetFit" else None
             if quickest is not None:
+                setfit = row["way"].replace(", ", " with ")
                 told.append(
-                    f"the accuracy of {row['way'].replace(', ', ' with ')} on {row['dataset']} ({row['accuracy']:.3f} in "
-                    f"{row['seconds']:.0f} s) is reached in 1/{row['seconds'] / quickest['seconds']:.0f} of that time"
+                    f"the accuracy of {setfit} on {row['dataset']} ({row['accuracy']:.3f} in {row['seconds']:.0f} s) is "
+                    f"reached in 1/{row['seconds'] / quickest['seconds']:.0f} of that time"
                 )
     if prediction is not None:
         speeds = {point["way"]: 1 / point["seconds"] for point in prediction["points"] if "seconds" in point}
         if {EMBEDDING, TORCH, INT8} <= speeds.keys():
             times = [f"{speeds[way] / speeds[EMBEDDING]:.1f}" for way in (TORCH, INT8)]
             told.append(
-                f"{times[0]} times as many texts a second are classified as sentence-transformers embeds, and {times[1]} "
-                "times as many by an export in 8 bits"
+                f"{times[0]} times as many texts a second are classified as sentence-transformers embeds, and "
+                f"{times[1]} times as many by an export in 8 bits"
             )
     if curves is not None:
         times_as_long = ratio(curves["prediction_labels"]["points"], 1_000_000, 10)

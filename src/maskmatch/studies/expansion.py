@@ -93,8 +93,8 @@ def conclude(found: Found) -> Conclusion:
             sentences.append(_by_dataset(regime, name, own))
     answer = [told for told in (_bar_sentence(gains.get("zero-shot", {})), *(tested.values())) if told]
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
-    return Conclusion(told, {"gains": gains}, pictures, answer)
+    said = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(said, {"gains": gains}, pictures, answer)
 
 
 def _gains(found: Found, name: str, regime: str) -> dict[str, float]:

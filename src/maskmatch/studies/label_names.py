@@ -114,8 +114,8 @@ def conclude(found: Found) -> Conclusion:
     }
     pictures = [_curves(found, curves), *(scatter_plot(values, worth, name) for name, values in scores.items())]
     pictures.insert(1, dot_plot(found, ZERO, list(CHANGES), "Names, zero-shot", datasets=curves))
-    told = [*short, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
-    return Conclusion(told, figures, [each for each in pictures if each], short)
+    said = [*short, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(said, figures, [each for each in pictures if each], short)
 
 
 def _worth(found: Found, datasets: Sequence[str]) -> str | None:

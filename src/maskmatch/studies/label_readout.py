@@ -90,8 +90,8 @@ def conclude(found: Found) -> Conclusion:
             sentences.append(_prompt_sentence(found, suffix, regime))
     answer = [told for regime in found.regimes for suffix in ENCODERS if (told := _answer(found, suffix, regime))]
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
-    return Conclusion(told, pictures=pictures, answer=answer)
+    said = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(said, pictures=pictures, answer=answer)
 
 
 def _prompt_sentence(found: Found, suffix: str, regime: str) -> str | None:

@@ -98,8 +98,8 @@ def conclude(found: Found) -> Conclusion:
         pictures.append(dot_plot(found, regime, found.methods(regime)))
         pictures.append(line_plot(_lines(found, regime), f"Number of masks, {regime}", "masks"))
     shown = [picture for picture in pictures if picture]
-    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
-    return Conclusion(told, {"worth it": worth}, shown, answer)
+    said = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(said, {"worth it": worth}, shown, answer)
 
 
 def _on(found: Found, dataset: str, names: Sequence[str], regime: str) -> tuple[str, str | None] | None:
@@ -150,7 +150,7 @@ MASKS = Study(
         "The encoder was aligned with one mask a prompt; no alignment with several was made.",
         "With more masks on the text's side alone, concatenation and late interaction have nothing to compare them "
         "with but one mask, so these are tried with several masks on the label's side or on both.",
-        "What masks cost is counted in tokens, not timed. fewrel_nyt25 is a set that the default encoder has learned from.",
+        "What masks cost is counted in tokens, not timed. The default encoder has learned from fewrel_nyt25.",
         "Measured on 1,000 test rows at most.",
     ),
     minutes=60,

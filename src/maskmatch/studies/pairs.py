@@ -87,8 +87,8 @@ def conclude(found: Found) -> Conclusion:
         answer += filter(None, [_verdict(everywhere, regime)])
         sentences.append(_largest_class(found))
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
-    return Conclusion(told, {"designs": figures}, pictures, answer)
+    said = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(said, {"designs": figures}, pictures, answer)
 
 
 def _reached(found: Found, name: str, regime: str) -> dict[str, Any] | None:

@@ -99,8 +99,8 @@ def conclude(found: Found) -> Conclusion:
         answer += filter(None, helps)
     answer += _trend(found)
     pictures = [dot_plot(found, regime, found.methods(regime)) for regime in found.regimes]
-    told = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
-    return Conclusion(told, {"spread": spreads}, pictures, answer)
+    said = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(said, {"spread": spreads}, pictures, answer)
 
 
 def _spread(
