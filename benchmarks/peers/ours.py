@@ -45,7 +45,7 @@ class Training:
 
         self._texts, self._labels = list(texts), list(labels)
         usual = share * usual_epochs(len(texts), len(names))
-        self._options = {
+        self._options: dict[str, Any] = {
             "epochs": usual if epochs is None else epochs,
             "learning_rate": rate * USUAL_RATE,
             "batch_size": batch_size,

@@ -51,8 +51,8 @@ def summary() -> str:
             if quickest is not None:
                 setfit = row["way"].replace(", ", " with ")
                 told.append(
-                    f"the accuracy of {setfit} on {row['dataset']} ({row['accuracy']:.3f} in {row['seconds']:.0f} s) is "
-                    f"reached in 1/{row['seconds'] / quickest['seconds']:.0f} of that time"
+                    f"the accuracy of {setfit} on {row['dataset']} ({row['accuracy']:.3f} in {row['seconds']:.0f} s) "
+                    f"is reached in 1/{row['seconds'] / quickest['seconds']:.0f} of that time"
                 )
     if prediction is not None:
         speeds = {point["way"]: 1 / point["seconds"] for point in prediction["points"] if "seconds" in point}
