@@ -13,7 +13,7 @@ help:
 	@echo "make demo    the main job, end to end, on the embedded encoder"
 	@echo "make test    lint, types and tests"
 	@echo "make lint    lint and types only"
-	@echo "make bench   measure speed beside other libraries (MASKMATCH_DATA=folder of datasets), about an hour;"
+	@echo "make bench   measure speed beside other libraries (MASKMATCH_DATA=folder of datasets), about two hours;"
 	@echo "             with ONLY=few_shot another benchmark, with ONLY=all every one"
 	@echo "make adapter make the default encoder's adapter again (MASKMATCH_DATA=folder of datasets)"
 	@echo "make docs    write the pages of figures again from benchmarks/results"

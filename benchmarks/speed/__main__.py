@@ -1,4 +1,4 @@
-"""``python -m benchmarks.speed``: measure maskmatch beside its peers. About an hour on two idle cores, in all parts."""
+"""``python -m benchmarks.speed``: measure maskmatch beside its peers. About two hours on two idle cores."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ EXAMPLE_SHARE = 0.6
 """The share of very many training texts in the vector of their label, unless the user says otherwise."""
 
 MAX_TOKENS = 8_192
-"""Tokens of texts a step: 32 texts of 256. The default encoder takes about 4 GB for such a step."""
+"""Tokens of texts a step: 32 texts of 256, which is what the default encoder reads of a text at most."""
 
 WHOLE_NUMBERS = ("batch_size", "max_tokens", "seed", "patience")
 
