@@ -27,14 +27,16 @@ class Work:
     def run(self):
         if self.settings.get("labels") == 777:
             time.sleep(30)
-        return {"steps": 3, "operations": 1000, **({"seconds": 50.0} if self.settings.get("slow") else {})}
+        index = {"index": {"seconds": 0.5, "recall": 1.0}} if self.settings.get("search") == "approximate" else {}
+        slow = {"seconds": 50.0} if self.settings.get("slow") else {}
+        return {"steps": 3, "operations": 1000, **index, **slow}
 
     def predict(self, texts):
         names = self.settings.get("names") or ["refund"]
         return [names[0]] * len(texts)
 
 
-KINDS = ("training", "step", "prediction", "operations", "export", "matrix products")
+KINDS = ("training", "step", "prediction", "search", "operations", "export", "matrix products")
 
 if __name__ == "__main__":
     serve(dict.fromkeys(KINDS, Work), ["torch", "no-such-package"])

@@ -45,3 +45,16 @@ def test_they_come_back_after_an_error_too() -> None:
     with pytest.raises(ValueError, match="matmul"):
         products.product(np.ones((2, 3), dtype=np.float32), np.ones((2, 4), dtype=np.float32))
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_threads_are_decided_on_once_for_all_products_within(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = blas_threads()
+    rows = np.ones((8, 32), dtype=np.float32)
+    monkeypatch.setattr(products, "LARGE", 100)
+    with products.threads_for(1000 if several else 10):
+        monkeypatch.setattr(products, "LARGE", 10**6 if several else 1)  # asked again, the answer would be the other
+        products.product(rows, rows)
+        within = blas_threads()
+    assert (within == before) if several else (1 in within)  # libraries that were loaded later keep theirs
+    assert blas_threads() == before

@@ -15,7 +15,7 @@ from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export, sear
 from maskmatch.exports import INDEX_FILE
 from maskmatch.kept_labels import KeptLabels
 from maskmatch.label_index import LabelIndex, index_available
-from maskmatch.search import ApproximateSearch, ExactSearch, make_search, probabilities
+from maskmatch.search import ApproximateSearch, ExactSearch, best_places, make_search, probabilities
 from maskmatch.similarity_config import FIRST_OFFSET, SimilarityConfig
 from toy_data import LABELS, TEXTS
 
@@ -58,6 +58,16 @@ def test_exact_search_is_the_best_of_all_scores(data: st.DataObject) -> None:
     np.testing.assert_allclose(np.take_along_axis(scores, found.places, axis=1), best, rtol=1e-4, atol=1e-4)
     expected = np.take_along_axis(kept.probabilities(inputs), found.places, axis=1)
     np.testing.assert_allclose(probabilities(kept, found), expected, rtol=1e-2, atol=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 3), st.integers(1, 9), st.integers(1, 3000), st.integers(2, 40), st.integers(0, 99))
+def test_the_best_of_many_are_those_of_a_sort(rows: int, k: int, width: int, values: int, seed: int) -> None:
+    drawn = np.random.default_rng(seed).integers(values, size=(rows, width)).astype(np.float32)  # many are equal
+    found = best_places(drawn, k)
+    assert found.shape == (rows, min(k, width))
+    assert all(len(set(row)) == len(row) for row in found.tolist())
+    np.testing.assert_array_equal(np.take_along_axis(drawn, found, axis=1), -np.sort(-drawn, axis=1)[:, :k])
 
 
 def test_exact_search_holds_no_score_for_every_text_and_label(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +125,15 @@ class TestIndex:
         error = np.abs(np.expm1(ours.normaliser - theirs.normaliser)).mean()
         assert error < 0.15
         assert approximate.report.probability_error == pytest.approx(error, abs=0.05)
-        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=0.1, atol=0.1 / temperature)
+
+    def test_where_a_lead_is_asked_for_the_sample_tells_the_mean_and_the_spread(self) -> None:
+        config = SimilarityConfig(temperature=0.05)
+        kept = kept_labels(config, [1] * 20000, offset=FIRST_OFFSET[config.kind])
+        inputs = random_vectors(100, 1, 8, seed=4)
+        ours, theirs = ApproximateSearch.built(kept, inputs)(inputs, 1), ExactSearch(kept)(inputs, 1)
+        assert theirs.mean is not None
+        assert ours.mean is not None
+        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=0.1, atol=2)
         np.testing.assert_allclose(ours.spread, theirs.spread, rtol=0.1, atol=0.0)
 
     def test_where_so_many_are_asked_for_the_answer_is_exact(self) -> None:

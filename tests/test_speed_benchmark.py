@@ -16,7 +16,7 @@ from benchmarks.peers import environments
 from benchmarks.peers.process import Crew, PeerDiedError, PeerError, PeerProcess
 from benchmarks.peers.table import OURS, PEERS, Peer
 from benchmarks.speed import __main__ as speed
-from benchmarks.speed import bars, page, prediction, rounds, training
+from benchmarks.speed import bars, curves, page, prediction, rounds, training
 from benchmarks.speed.kept import Kept
 from benchmarks.speed.rounds import Work, alternate
 from benchmarks.speed.sizes import TINY
@@ -212,6 +212,19 @@ def test_ways_are_compared_over_the_turns_that_both_have() -> None:
     often["accuracies"] = [0.81, 0.5, 0.5]
     assert training.gain(often, once) == pytest.approx(0.01)
     assert training.gain(once, often) == pytest.approx(-0.01)
+
+
+def test_the_page_says_from_where_on_an_index_is_the_cheaper_one() -> None:
+    exact, index = curves.SEARCHES
+    points = [
+        {"way": way, "size": size, "seconds": seconds, "index": {"seconds": 2.0}}
+        for way, taken in ((exact, (0.001, 0.004)), (index, (0.002, 0.0015)))
+        for size, seconds in zip((1000, 9000), taken, strict=True)
+    ]
+    told = page.crossing(points)
+    assert "from 9,000 labels on: it saves 2.5 ms a text at 9,000 labels, where it is built in 2.0 s." in told
+    assert "nowhere up to 1,000 labels." in page.crossing([point for point in points if point["size"] == 1000])
+    assert page.crossing([]) == page.NOT_YET
 
 
 def test_no_environment_is_needed_where_nothing_is_required(tmp_path: Path) -> None:

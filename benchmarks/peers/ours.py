@@ -1,4 +1,4 @@
-"""maskmatch: training, a training step, prediction by torch or by an export, arithmetic operations of a step."""
+"""maskmatch: training, a step and its arithmetic operations, prediction by torch or by an export, the search alone."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from benchmarks.peers.table import OURS, PEERS
 from benchmarks.peers.worker import serve
 from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, export
 from maskmatch.methods import USUAL_RATE
+from maskmatch.prediction import tokenize_texts
 from maskmatch.training_data import training_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from maskmatch.choices import LabelEncoding
+    from maskmatch.search import SearchReport
 
 READ_NAMES = 1000
 """How many names are read to mix the vectors of more labels from."""
@@ -150,13 +152,31 @@ class Prediction:
 
     def run(self) -> Mapping[str, Any] | None:
         self._matcher.top_k(self._texts, 1)
-        search = self._matcher.search_
-        if search.kind == "exact":
-            return None
-        return {"index": {"seconds": round(search.seconds, 1), "recall": round(search.recall, 4)}}
+        return _index_facts(self._matcher.search_)
 
     def predict(self, texts: Sequence[str]) -> list[Any]:
         return list(self._matcher.predict(list(texts)))
+
+
+class Search:
+    """The search over labels alone: the best label of texts that have been read.
+
+    Args:
+        texts: The texts.
+        words: What names are made of.
+        labels: How many names to make; the vectors of many are mixed of those of a thousand.
+        search: How the best labels are found.
+    """
+
+    def __init__(self, texts: Sequence[str], words: Sequence[str], labels: int, search: str) -> None:
+        matcher = _matcher(make_names(words, labels), None, mixed=True, search=search)
+        prediction = matcher.prediction()
+        prompts = tokenize_texts(prediction.tokenizer, prediction.config, list(texts), None)
+        self._vectors, self._search = prediction.all_vectors(prompts), prediction.search
+
+    def run(self) -> Mapping[str, Any] | None:
+        self._search(self._vectors, 1)
+        return _index_facts(self._search.report)
 
 
 class Export:
@@ -168,6 +188,13 @@ class Export:
 
     def run(self) -> Mapping[str, Any] | None:
         return {"parity": export(self._matcher, self._folder, int8=self._int8).to_dict()}
+
+
+def _index_facts(search: SearchReport) -> dict[str, Any] | None:
+    """What building an index took, and how often it finds the best label."""
+    if search.kind == "exact":
+        return None
+    return {"index": {"seconds": round(search.seconds, 1), "recall": round(search.recall, 4)}}
 
 
 def _matcher(names: list[str], model: str | None, mixed: bool, **options: Any) -> MaskMatcher:
@@ -216,6 +243,7 @@ if __name__ == "__main__":
             "step": Step,
             "operations": Operations,
             "prediction": Prediction,
+            "search": Search,
             "export": Export,
         },
         PEERS[OURS].packages,

@@ -28,6 +28,7 @@ MOST_COUNTED = 1000
 
 EXACT = "maskmatch, exact search"
 OURS_AUTO = "maskmatch"
+SEARCHES = {"exact": "exact", "by an index": "approximate"}
 FULL, SAMPLED = "maskmatch, all labels read", "maskmatch, labels sampled"
 
 
@@ -39,6 +40,7 @@ def measure(session: Session) -> dict[str, Any]:
         "prediction_labels": prediction_labels,
         "step_length": step_length,
         "prediction_length": prediction_length,
+        "search": search,
     }
     found: dict[str, Any] = {}
     for name, works_of in build.items():
@@ -49,7 +51,8 @@ def measure(session: Session) -> dict[str, Any]:
             lambda works=works: _round(session, works),  # type: ignore[misc]
         )
         found[name] = {"measured": cell["measured"], "points": cell["found"]}
-        found[f"{name}_memory"] = {"points": _memories(session, name, works, cell["found"])}
+        if name != "search":
+            found[f"{name}_memory"] = {"points": _memories(session, name, works, cell["found"])}
     found["peak"] = _share_of_peak(session, texts)
     return found
 
@@ -122,6 +125,17 @@ def prediction_length(sizes: Sizes, encoder: str, texts: Sequence[Any]) -> list[
         ]
         works += _others(sizes, encoder, rows, made, length)
     return works
+
+
+def search(sizes: Sizes, _: str, texts: Sequence[Any]) -> list[Work]:
+    """The search over labels alone, by seconds a text: where an index becomes the cheaper one."""
+    words, rows = words_of(texts), list(texts[: sizes.curve_texts])
+    return [
+        Work(name, OURS, "search", {**settings, "search": kind}, len(rows), labels, kind)
+        for labels in sizes.searched
+        for settings in [{"texts": rows, "words": words, "labels": labels}]
+        for name, kind in SEARCHES.items()
+    ]
 
 
 def _others(sizes: Sizes, encoder: str, rows: Sequence[Any], made: dict[str, Any], size: int) -> list[Work]:

@@ -8,9 +8,10 @@ from benchmarks import common
 from benchmarks.markdown import origin, table
 from benchmarks.plots import Axis, dot_chart, line_chart
 from benchmarks.speed.bars import many_labels, overhead, ratio
-from benchmarks.speed.curves import EXACT, OURS_AUTO
+from benchmarks.speed.curves import EXACT, OURS_AUTO, SEARCHES
 from benchmarks.speed.prediction import EMBEDDING, INT8, TORCH
 from benchmarks.speed.training import ENCODERS, time_to_reach
+from maskmatch.search import MOST_SEARCHED_EXACTLY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ CURVES = {
     "prediction_labels": ("Prediction over the number of labels", "labels"),
     "step_length": ("A training step over the length of texts", "words a text"),
     "prediction_length": ("Prediction over the length of texts", "words a text"),
+    "search": ("The search alone over the number of labels", "labels"),
 }
 
 
@@ -218,7 +220,9 @@ def _curves(result: Mapping[str, Any]) -> list[str]:
         ends = _ends(result[name]["points"], across)
         blocks += [ends] if ends else []
         memory = result.get(f"{name}_memory")
-        if memory is None:
+        if name == "search":
+            blocks.append(crossing(result[name]["points"]))
+        elif memory is None:
             blocks.append("Memory: not measured yet.")
         else:
             blocks += [f"![{heading}: memory]({_file(name + '_memory')})"]
@@ -242,6 +246,28 @@ def _curves(result: Mapping[str, Any]) -> list[str]:
         f"billion a second on this machine in the same run, so that is {peak['share']:.0%}.",
     ]
     return blocks
+
+
+def crossing(points: Sequence[Mapping[str, Any]]) -> str:
+    """From how many labels on an index takes less time, and what building it takes."""
+    exact, index = (
+        {point["size"]: point for point in points if point["way"] == way and "seconds" in point} for way in SEARCHES
+    )
+    both = sorted(exact.keys() & index.keys())
+    if not both:
+        return NOT_YET
+    cheaper = [size for size in both if index[size]["seconds"] < exact[size]["seconds"]]
+    told = f"from {min(cheaper):,} labels on" if cheaper else f"nowhere up to {both[-1]:,} labels"
+    saved = "; ".join(
+        f"{seconds(exact[size]['seconds'] - index[size]['seconds'])} a text at {size:,} labels, where it is built in "
+        f"{index[size]['index']['seconds']:.1f} s"
+        for size in cheaper
+    )
+    return (
+        f"By the search alone an index is the cheaper one {told}{f': it saves {saved}' if saved else ''}. "
+        f'"auto" searches exactly up to {MOST_SEARCHED_EXACTLY:,} label texts, since before that an index saves little '
+        "beside what reading a text costs, has to be built, and is not exact."
+    )
 
 
 def _curve_table(across: str, points: Sequence[Mapping[str, Any]], field: str, label: Any) -> str:

@@ -33,6 +33,7 @@ class Sizes:
         lengths: The lengths of texts of the curves, in words.
         memory_lengths: Those of them that memory is measured at: each takes a process of its own.
         memory_labels: The same of the numbers of labels.
+        searched: The numbers of labels that the search alone is measured at, exactly and by an index.
         length_labels: How many labels there are when the length is varied.
         curve_texts: How many texts are predicted at each number of labels.
         length_texts: How many texts are predicted at each length.
@@ -60,6 +61,7 @@ class Sizes:
     lengths: tuple[int, ...] = (8, 16, 32, 64, 128, 192)
     memory_lengths: tuple[int, ...] = (8, 64, 192)
     memory_labels: tuple[int, ...] = (10, 1000, 100_000, 1_000_000)
+    searched: tuple[int, ...] = (1000, 5000, 10_000, 20_000, 50_000, 100_000, 1_000_000)
     length_labels: int = 100
     curve_texts: int = 256
     length_texts: int = 64
@@ -91,6 +93,7 @@ TINY = Sizes(
     lengths=(4, 8),
     memory_lengths=(4, 8),
     memory_labels=(2, 1200),
+    searched=(600, 1200),
     length_labels=4,
     curve_texts=8,
     length_texts=4,

@@ -105,7 +105,7 @@ class MaskMatcher(Predictor):
             threshold: From which probability on a label applies, where a text may have several. None: 0.5, or what
                 the saved classifier has; ``fit`` tunes it if it is given dev data.
             search: How the best labels are found: "exact" compares a text with all labels, "approximate" with those
-                that an index proposes (it needs the extra ``index``), "auto" takes the index beyond 100,000 label
+                that an index proposes (it needs the extra ``index``), "auto" takes the index beyond 50,000 label
                 texts, if it can. None: "auto", or what the saved classifier has.
             debias: Whose vectors are freed of what their prompt says by itself: "inputs", "labels", "both" or "none".
                 The prompt is read once without a text, before training, and its state taken from all vectors. None:

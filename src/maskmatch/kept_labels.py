@@ -126,10 +126,11 @@ class KeptLabels:
         return join_phrases(self._scaled(products), self.present[labels], self.config.phrases)
 
     def _scaled(self, products: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Products of vectors as scores."""
+        """Products of vectors as scores, in their place: they are large, and nobody else has them."""
         if self.offset is not None:
-            products = products - np.float32(self.offset)
-        return np.asarray(products * np.float32(self.scale))
+            products -= np.float32(self.offset)
+        products *= np.float32(self.scale)
+        return products
 
     # -- probabilities ---------------------------------------------------------------------------------------
 
@@ -184,8 +185,10 @@ def log_of_sum(scores: NDArray[Any]) -> NDArray[Any]:
     """The logarithm of the sum of exponentiated scores over the last axis; -inf where all of them are."""
     largest = scores.max(axis=-1)
     shift = np.where(np.isfinite(largest), largest, 0.0).astype(scores.dtype, copy=False)
+    powers = scores - shift[..., None]
+    np.exp(powers, out=powers)  # one copy of what may be large, not two
     with np.errstate(divide="ignore"):
-        return np.asarray(shift + np.log(np.exp(scores - shift[..., None]).sum(axis=-1)))
+        return np.asarray(shift + np.log(powers.sum(axis=-1)))
 
 
 def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:

@@ -40,6 +40,9 @@ MOST_IN_CONTEXT = 50
 FEW_TEXTS = 256
 """For fewer texts at once "auto" builds no index: comparing them with a million labels takes seconds, that a minute."""
 
+SEARCHED_TOGETHER = 256
+"""How many texts are compared with all labels at once: each time, all label vectors go through the processor."""
+
 SEARCH_QUERIES = 128
 """How many label texts are read as texts to measure an index with."""
 
@@ -161,7 +164,8 @@ class Prediction:
         labels = self.labels
         found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
         exactly = self._is_exact_for(len(prompts))
-        for rows, vectors, kept in self.read(prompts, batch_size):
+        read = self.read(prompts, batch_size)
+        for rows, vectors, kept in read if self.kept.in_context else _together(read):
             search = ExactSearch(kept) if exactly or kept.in_context else self.search
             places, values = self._best_of(vectors, k, threshold, search)
             counts = np.full(len(rows), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
@@ -244,6 +248,27 @@ def tokenize_texts(
 def _read(runtime: Runtime, prompts: TokenizedPrompts, rows: NDArray[np.int64], pad_id: int) -> NDArray[np.float32]:
     """The vectors of some rows: (rows, masks, dim)."""
     return runtime(PaddedBatch.of(prompts, rows, pad_id))
+
+
+def _together(
+    batches: Iterator[tuple[NDArray[np.int64], NDArray[np.float32], KeptLabels]],
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32], KeptLabels]]:
+    """Batches joined to larger ones, all of which are compared with the same labels."""
+    waiting: list[tuple[NDArray[np.int64], NDArray[np.float32], KeptLabels]] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(len(rows) for rows, _, _ in waiting) >= SEARCHED_TOGETHER:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(
+    batches: Sequence[tuple[NDArray[np.int64], NDArray[np.float32], KeptLabels]],
+) -> tuple[NDArray[np.int64], NDArray[np.float32], KeptLabels]:
+    rows, vectors, labels = zip(*batches, strict=True)
+    return np.concatenate(rows), np.concatenate(vectors), labels[0]
 
 
 def _in_order(parts: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]]) -> NDArray[np.float32]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from maskmatch.kept_labels import lead_probability, log_of_sum, sigmoid
 from maskmatch.label_index import LabelIndex, index_available
+from maskmatch.products import threads_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("maskmatch")
 
-MOST_SEARCHED_EXACTLY = 100_000
-"""Up to how many label texts "auto" searches exactly."""
+MOST_SEARCHED_EXACTLY = 50_000
+"""Up to how many label texts "auto" searches exactly: until then an index saves little beside reading a text."""
 
 BLOCK = 1 << 21
 """How many scores exact search holds at a time: 8 MB."""
+
+GROUP = 64
+"""Of how many scores the largest is found first where the best of many are wanted."""
 
 CANDIDATES = 64
 """How many label texts an index proposes for each text, at the least."""
@@ -53,8 +57,8 @@ class Found:
     scores: NDArray[np.float32]  # (n, k), best first
     places: NDArray[np.int64]  # (n, k), the labels' positions
     normaliser: NDArray[np.float32]  # (n,), the logarithm of the sum of all labels' exponentiated scores
-    mean: NDArray[np.float32]  # (n,), of the scores of all labels
-    spread: NDArray[np.float32]  # (n,), their standard deviation
+    mean: NDArray[np.float32] | None = None  # (n,), of the scores of all labels, where a label's lead is asked for
+    spread: NDArray[np.float32] | None = None  # (n,), their standard deviation
 
 
 @dataclass(frozen=True)
@@ -121,14 +125,18 @@ class ExactSearch:
         scores, places = np.empty((count, 0), np.float32), np.empty((count, 0), np.int64)
         normaliser = np.full(count, -np.inf, np.float32)
         total, squares = np.zeros(count), np.zeros(count)
-        for start in range(0, labels, size):
-            block = kept.block(rows, start, min(start + size, labels))  # (n, labels of the block)
-            normaliser = np.logaddexp(normaliser, log_of_sum(block))
-            total += block.sum(axis=1, dtype=np.float64)
-            squares += np.square(block).sum(axis=1, dtype=np.float64)
-            best = best_places(block, k)
-            found = np.take_along_axis(block, best, axis=1)
-            scores, places = _merged(scores, places, found, best + start, k)
+        with threads_for(count * kept.vectors.size):
+            for start in range(0, labels, size):
+                block = kept.block(rows, start, min(start + size, labels))  # (n, labels of the block)
+                normaliser = np.logaddexp(normaliser, log_of_sum(block))
+                if kept.by_lead:
+                    total += block.sum(axis=1, dtype=np.float64)
+                    squares += np.square(block).sum(axis=1, dtype=np.float64)
+                best = best_places(block, k)
+                found = np.take_along_axis(block, best, axis=1)
+                scores, places = _merged(scores, places, found, best + start, k)
+        if not kept.by_lead:
+            return Found(scores, places, normaliser)
         mean = total / labels
         spread = np.sqrt(np.maximum(squares / labels - np.square(mean), 0))
         return Found(scores, places, normaliser, mean.astype(np.float32), spread.astype(np.float32))
@@ -247,6 +255,8 @@ def probabilities(kept: KeptLabels, found: Found) -> NDArray[np.float32]:
     if kept.offset is None:
         return np.asarray(np.exp(found.scores - found.normaliser[:, None]))
     if kept.by_lead:
+        assert found.mean is not None
+        assert found.spread is not None
         return lead_probability(found.scores, found.mean[:, None], found.spread[:, None], len(kept))
     return sigmoid(found.scores)
 
@@ -256,10 +266,25 @@ def best_places(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     k = min(k, values.shape[1])
     if k == 1:
         return np.asarray(values.argmax(axis=1)[:, None])
+    if values.shape[1] > GROUP * 2 * k:  # the k largest values are among the k groups with the largest maxima
+        return _best_by_groups(values, k)
     some = np.argpartition(-values, k - 1, axis=1)[:, :k]
     some.sort(axis=1)
     order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
     return np.asarray(np.take_along_axis(some, order, axis=1))
+
+
+def _best_by_groups(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """The same by way of the largest value of each group, which is far less to sort: (n, k)."""
+    count, width = values.shape
+    whole = width // GROUP * GROUP
+    largest = values[:, :whole].reshape(count, -1, GROUP).max(axis=2)  # (n, groups)
+    groups = np.sort(best_places(largest, k), axis=1)
+    places = (groups[:, :, None] * GROUP + np.arange(GROUP)).reshape(count, -1)  # (n, k * GROUP)
+    left = np.broadcast_to(np.arange(whole, width), (count, width - whole))
+    places = np.concatenate([places, left], axis=1)
+    best = best_places(np.take_along_axis(values, places, axis=1), k)
+    return np.asarray(np.take_along_axis(places, best, axis=1))
 
 
 def _merged(
