@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn import Dropout
 from transformers import TrainerCallback
 
 from maskmatch import LabelSet, MaskMatcher, MaskMatchError, SimilarityConfig, TrainingConfig
@@ -64,6 +65,26 @@ class TestLearning:
         assert (summary.texts, summary.labels, summary.steps) == (12, 3, FAST["epochs"])
         usual = {"max_tokens": 8192, "hold": 0.0, "label_encoding": "full", "example_share": 0.6}
         assert summary.config == {**FAST, **usual, "seed": seed}
+
+    @pytest.mark.parametrize("wanted", [True, False, None])
+    def test_dropout_is_the_users_choice(self, tiny: Tiny, wanted: bool | None) -> None:
+        matcher, seen = MaskMatcher.from_pretrained(tiny("bert"), LABELS), []
+
+        class Look(TrainerCallback):
+            def on_step_end(self, *args: Any, model: Any, **options: Any) -> None:
+                seen.extend(module.training for module in model.encoder.modules() if isinstance(module, Dropout))
+
+        matcher.fit(TEXTS, TRUTH, epochs=2, dropout=not wanted)
+        seen.clear()
+        matcher.fit(TEXTS, TRUTH, epochs=2, dropout=wanted, callbacks=[Look()])
+        assert seen
+        assert all(each is (wanted is not False) for each in seen)
+        assert matcher.training_ is not None
+        assert matcher.training_.config.get("dropout") == wanted
+
+    def test_dropout_is_a_choice_of_two(self, tiny: Tiny) -> None:
+        with pytest.raises(MaskMatchError, match=r"dropout is 'no'; it has to be True, False or None\."):
+            MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, dropout="no")
 
     @pytest.mark.parametrize("method", ANY_TEXT_METHODS)
     def test_every_method_fits_predicts_saves_and_loads(self, tiny: Tiny, tmp_path: Path, method: str) -> None:

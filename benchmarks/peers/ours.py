@@ -42,6 +42,7 @@ class Training:
         rate: float = 1.0,
         epochs: float | None = None,
         batch_size: int = 32,
+        dropout: bool | None = None,
     ) -> None:
         import maskmatch.training  # noqa: F401 - loading transformers' Trainer is no part of the training
 
@@ -51,6 +52,7 @@ class Training:
             "epochs": usual if epochs is None else epochs,
             "learning_rate": rate * USUAL_RATE,
             "batch_size": batch_size,
+            "dropout": dropout,
             "seed": seed,
         }
         self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task=task, device="cpu")

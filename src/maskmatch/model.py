@@ -82,8 +82,17 @@ class MatchingModel(nn.Module):
         dimension = int(encoder.config.hidden_size)
         self.matrix = LabelMatrix(labels, dimension) if method.label_source == "matrix" else None
         self.pair = PairReadout(dimension) if method.reads_pairs else None
+        self.dropout = self.usual_dropout
         words = self._word_embeddings()
         self.transform = Transform(dimension, words, head or HeadConfig()) if method.transform else None
+
+    @property
+    def usual_dropout(self) -> bool:
+        """Whether the encoder is trained with dropout unless the user decides.
+
+        How far the two sides of a pair are apart cannot be learned where each is disturbed by noise of its own.
+        """
+        return self.pair is None
 
     @property
     def device(self) -> torch.device:
@@ -99,12 +108,9 @@ class MatchingModel(nn.Module):
         return self._joined_labels(self._read(self.method.label_readout, batch))
 
     def train(self, mode: bool = True) -> MatchingModel:
-        """Training mode, or not; an encoder of pairs has no dropout in either.
-
-        How far two sides are apart cannot be learned where each of them is disturbed by noise of its own.
-        """
+        """Training mode, or not; the encoder may be without dropout in either."""
         super().train(mode)
-        if self.pair is not None:
+        if not self.dropout:
             self.encoder.train(False)
             for module in self.encoder.modules():
                 if hasattr(module, "gradient_checkpointing"):

@@ -87,6 +87,7 @@ def train(
         callbacks: Further callbacks of transformers.
     """
     checkpoint = _checkpoint(model, data, config)
+    model.dropout = model.usual_dropout if config.dropout is None else config.dropout
     if data.memory is not None:
         callbacks = [*callbacks, LabelMemorySaver(data.memory)]
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
@@ -114,6 +115,7 @@ def train(
             "hold": config.hold,
             "label_encoding": _label_encoding(data),
             **({} if config.example_share is None else {"example_share": config.example_share}),
+            **({} if config.dropout is None else {"dropout": config.dropout}),
             "seed": config.seed,
         },
     )
@@ -374,6 +376,7 @@ def _run(data: BatchSource, config: TrainingConfig) -> dict[str, object]:
         "max_tokens": config.max_tokens,
         "hold": config.hold,
         "label_encoding": _label_encoding(data),
+        **({} if config.dropout is None else {"dropout": config.dropout}),
         "seed": config.seed,
     }
 

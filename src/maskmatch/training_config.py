@@ -59,6 +59,8 @@ class TrainingConfig:
         label_encoding: ``"full"``: every step reads all labels; ``"sampled"``: it reads those that matter to its texts
             and some of the others, and takes all further vectors from the last time they were read, so that what it
             reads does not grow with the number of labels; ``"auto"``: the first up to 500 label texts.
+        dropout: Whether the encoder is disturbed in training as it was when it was pretrained. Without, a run of few
+            steps gets further. None: as suits the method, which is without for ``pair-matching`` alone.
         seed: Same seed, same result.
         patience: With dev data: stop after this many looks at it (ten a run) without a gain. None: never
             early. In both cases the weights that did best on dev are kept.
@@ -77,6 +79,7 @@ class TrainingConfig:
     max_tokens: int = added_setting(MAX_TOKENS)
     label_encoding: LabelEncoding = "auto"
     example_share: float | None = added_setting(None)
+    dropout: bool | None = added_setting(None)
     seed: int = 0
     patience: int | None = None
     checkpoints: str | Path | None = None
@@ -111,6 +114,8 @@ class TrainingConfig:
         if self.label_encoding not in get_args(LabelEncoding):
             choices = ", ".join(get_args(LabelEncoding))
             raise MaskMatchError(f"label_encoding is {self.label_encoding!r}; choose one of {choices}.")
+        if self.dropout not in (None, True, False):
+            raise MaskMatchError(f"dropout is {self.dropout!r}; it has to be True, False or None.")
         if self.seed >= 2**32:
             raise MaskMatchError(f"seed is {self.seed}; it has to be below 2**32.")
         if self.resume and self.checkpoints is None:

@@ -71,6 +71,14 @@ class Training:
             rich_help_panel=options.TRAINING,
         ),
     ] = None
+    dropout: Annotated[
+        bool | None,
+        typer.Option(
+            "--dropout/--no-dropout",
+            help="Whether the encoder is trained with dropout; what suits the method if left out.",
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None
     patience: Annotated[
         int | None,
         typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=options.TRAINING),
