@@ -23,17 +23,30 @@ def figures() -> str:
 def section(study: Study) -> str:
     """What a study asks, how it is run, and what it found."""
     path = RESULTS / "studies" / study.name / "results.json"
+    results: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    cost = (
+        f"{study.cells} cells, about {study.minutes} minutes on two cores"
+        if results is None
+        else f"{len(results['cells'])} cells, {minutes(results):.0f} minutes of training and prediction in all"
+    )
+    datasets = study.datasets if results is None else [each["name"] for each in results["datasets"]]
     blocks = [
         f"### {study.name}",
         f"**{study.question}**",
-        f"`maskmatch study {study.name} --data FOLDER -o OUT`: {study.cells} cells on {', '.join(study.datasets)}; "
-        f"about {study.minutes} minutes on two cores, estimated from the number of training steps. What was left out: "
-        + " ".join(study.cut),
+        f"`maskmatch study {study.name} --data FOLDER -o OUT`, on {', '.join(datasets)}: {cost}. What was left "
+        f"out: {' '.join(study.cut)}",
     ]
-    if not path.is_file():
+    if results is None:
         return "\n\n".join([*blocks, NOT_RUN])
-    results: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return "\n\n".join([*blocks, *_pictures(study), *_found(results)])
+
+
+def minutes(results: dict[str, Any]) -> float:
+    """How long training and prediction, with the reading of labels, took over all cells."""
+    figures = [cell["figures"] for cell in results["cells"]]
+    speeds = [(each["rows"], each["texts_per_second"]) for each in figures]
+    taken = sum(each["training_seconds"] for each in figures) + sum(rows / speed for rows, speed in speeds if speed)
+    return float(taken / 60)
 
 
 def _pictures(study: Study) -> list[str]:

@@ -16,6 +16,7 @@ from benchmarks import (
     few_shot,
     many_labels,
     similarity,
+    studies_page,
     write_docs,
     zero_shot,
 )
@@ -24,6 +25,13 @@ from maskmatch.methods import ANY_TEXT_METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def test_the_time_of_a_study_is_that_of_training_and_prediction() -> None:
+    trained = {"training_seconds": 90.0, "rows": 100, "texts_per_second": 5.0, "label_seconds": 15.0}
+    unmeasured = {"training_seconds": 10.0, "rows": 100, "texts_per_second": None, "label_seconds": None}
+    results = {"cells": [{"figures": trained}, {"figures": unmeasured}]}
+    assert studies_page.minutes(results) == pytest.approx((90 + 20 + 10) / 60)  # prediction has read the labels
 
 
 @pytest.fixture

@@ -87,8 +87,7 @@ def test_a_preset_has_prompts_that_use_its_fields(name: str) -> None:
         with pytest.raises(MaskMatchError, match=f"The task '{name}' has a single field, so there is no pair to read"):
             assert task.pair_prompts
     else:
-        pair, *sides = (Prompt(template, task.fields) for template in task.pair_prompts)
-        assert pair == prompt
+        sides = [Prompt(template, task.fields) for template in task.pair_prompts]
         assert [set(task.fields) - set(side.fields) for side in sides] == [{task.fields[1]}, {task.fields[0]}]
         assert [side.masks for side in sides] == [1, 1]
 

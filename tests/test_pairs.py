@@ -73,21 +73,23 @@ WHOLE = "{text} and {text_b} are {mask}."
 ONE = '"{text}" is {mask}, "{text_b}" is {mask}.'
 
 
-def test_sides_that_are_read_apart_do_not_see_each_other(tiny: Tiny) -> None:
-    pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=SIDES)
+@pytest.mark.parametrize("prompt", [SIDES, None])
+def test_sides_that_are_read_apart_do_not_see_each_other(tiny: Tiny, prompt: list[str] | None) -> None:
+    pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=prompt)
     assert pairs.config.fields == ("text", "text_b")
     first, second = (
-        vectors(MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", prompt=prompt)) for prompt in SIDES
+        vectors(MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", prompt=side))
+        for side in prompt or TASKS["nli"].pair_prompts
     )
     np.testing.assert_allclose(vectors(pairs), (first + second) / 2, atol=1e-5)
 
 
-@pytest.mark.parametrize("prompt", [None, ONE])
+@pytest.mark.parametrize(("prompt", "same_as"), [([WHOLE, *SIDES], WHOLE), (ONE, ONE)])
 def test_before_training_it_is_matching_by_the_mask_of_the_pair_or_by_the_mean_of_both(
-    tiny: Tiny, prompt: str | None
+    tiny: Tiny, prompt: str | list[str], same_as: str
 ) -> None:
     pairs = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="pair-matching", prompt=prompt)
-    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="mask-matching", prompt=prompt)
+    plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="mask-matching", prompt=same_as)
     np.testing.assert_allclose(pairs.predict_proba(PAIRS), plain.predict_proba(PAIRS), atol=1e-5)
 
 
@@ -124,6 +126,10 @@ def test_the_encoder_of_pairs_has_no_dropout(tiny: Tiny) -> None:
     assert all(seen), "also after a look at dev data"
     plain = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task="nli", method="mask-matching").model()
     assert plain.train().encoder.training
+    seen.clear()
+    matcher.fit(PAIRS, TRUTH, callbacks=[Look()], dropout=True, **A_LITTLE)
+    assert seen
+    assert not any(seen), "unless the user asks for it"
 
 
 @pytest.mark.parametrize("method", ["pair-matching", "mask-matching"])

@@ -40,6 +40,22 @@ def test_numpy_has_its_threads_back_afterwards_whoever_else_computes() -> None:
     assert blas_threads() == before
 
 
+def test_nobody_waits_while_another_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, done = blas_threads(), threading.Event()
+
+    def compute() -> None:
+        products.product(np.ones((8, 32), dtype=np.float32), np.ones((8, 32), dtype=np.float32))
+        done.set()
+
+    with products.threads_for(1):
+        other = threading.Thread(target=compute)
+        other.start()
+        assert done.wait(10), "the other has to wait for us"
+        other.join()
+        assert 1 in blas_threads(), "the other has taken our limit with it"
+    assert blas_threads() == before
+
+
 def test_they_come_back_after_an_error_too() -> None:
     before = blas_threads()
     with pytest.raises(ValueError, match="matmul"):

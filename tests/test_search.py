@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export, search
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export, prediction, search
 from maskmatch.exports import INDEX_FILE
 from maskmatch.kept_labels import KeptLabels
 from maskmatch.label_index import LabelIndex, index_available
@@ -70,6 +71,33 @@ def test_the_best_of_many_are_those_of_a_sort(rows: int, k: int, width: int, val
     np.testing.assert_array_equal(np.take_along_axis(drawn, found, axis=1), -np.sort(-drawn, axis=1)[:, :k])
 
 
+@pytest.mark.parametrize("search_kind", ["exact", pytest.param("approximate", marks=needs_index)])
+def test_texts_of_several_batches_keep_their_answers(
+    tiny: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, search_kind: Any
+) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY, search=search_kind)
+    texts = [f"where is my {word}" * (1 + place % 4) for place, word in enumerate(["card", "refund", "rate"] * 4)]
+    expected = matcher.predict_proba(texts)
+    together = []
+    for kind in (ExactSearch, ApproximateSearch):
+        call = kind.__call__
+
+        def watched(self: Any, inputs: Any, k: int, call: Any = call) -> Any:
+            together.append(len(inputs))
+            return call(self, inputs, k)
+
+        monkeypatch.setattr(kind, "__call__", watched)
+    monkeypatch.setattr(prediction, "SEARCHED_TOGETHER", 5)
+    best = matcher.top_k(texts, 2, batch_size=2)
+    assert matcher.labels is not None
+    for row, pairs in zip(expected, best, strict=True):
+        assert row[[matcher.labels.position(name) for name, _ in pairs]].tolist() == pytest.approx(
+            (-np.sort(-row))[:2].tolist(), rel=1e-3
+        )
+    assert sum(together) == len(texts)
+    assert max(together) in (5, 6)
+
+
 def test_exact_search_holds_no_score_for_every_text_and_label(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "BLOCK", 1000)
     kept = kept_labels(SimilarityConfig(), [1] * 3000)
@@ -87,7 +115,9 @@ def test_exact_search_holds_no_score_for_every_text_and_label(monkeypatch: pytes
     assert 0 < largest <= 1000
 
 
-def test_labels_of_their_own_score_as_among_all() -> None:
+@pytest.mark.parametrize("gathered", [1, 40, 1 << 23])
+def test_labels_of_their_own_score_as_among_all(gathered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["maskmatch.kept_labels"], "GATHERED", gathered)
     kept = kept_labels(SimilarityConfig(phrases="logsumexp"), [1, 3, 2, 1, 2])
     inputs, labels = random_vectors(4, 1, 8, seed=1), np.array([[0, 4], [1, 1], [3, 2], [2, 0]])
     expected = np.take_along_axis(kept.scores(inputs), labels, axis=1)

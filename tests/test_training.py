@@ -83,8 +83,10 @@ class TestLearning:
         assert matcher.training_.config.get("dropout") == wanted
 
     def test_dropout_is_a_choice_of_two(self, tiny: Tiny) -> None:
-        with pytest.raises(MaskMatchError, match=r"dropout is 'no'; it has to be True, False or None\."):
-            MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, dropout="no")
+        for wrong in ("no", 1, 0.1, np.float32(0)):
+            with pytest.raises(MaskMatchError, match=r"dropout is .*; it has to be True, False or None\."):
+                MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, dropout=wrong)
+        assert TrainingConfig(dropout=np.bool_(False)).dropout is False  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("method", ANY_TEXT_METHODS)
     def test_every_method_fits_predicts_saves_and_loads(self, tiny: Tiny, tmp_path: Path, method: str) -> None:

@@ -256,17 +256,17 @@ def crossing(points: Sequence[Mapping[str, Any]]) -> str:
     both = sorted(exact.keys() & index.keys())
     if not both:
         return NOT_YET
-    cheaper = [size for size in both if index[size]["seconds"] < exact[size]["seconds"]]
+    saved = {size: exact[size]["seconds"] - index[size]["seconds"] for size in both}
+    cheaper = [size for size in both if all(saved[other] > 0 for other in both if other >= size)]
     told = f"from {min(cheaper):,} labels on" if cheaper else f"nowhere up to {both[-1]:,} labels"
-    saved = "; ".join(
-        f"{seconds(exact[size]['seconds'] - index[size]['seconds'])} a text at {size:,} labels, where it is built in "
-        f"{index[size]['index']['seconds']:.1f} s"
+    amounts = "; ".join(
+        f"{seconds(saved[size])} a text at {size:,} labels (built in {index[size]['index']['seconds']:.1f} s)"
         for size in cheaper
     )
     return (
-        f"By the search alone an index is the cheaper one {told}{f': it saves {saved}' if saved else ''}. "
-        f'"auto" searches exactly up to {MOST_SEARCHED_EXACTLY:,} label texts, since before that an index saves little '
-        "beside what reading a text costs, has to be built, and is not exact."
+        f"By the search alone an index is the cheaper one {told}{f': it saves {amounts}' if amounts else ''}. "
+        f'"auto" searches exactly up to {MOST_SEARCHED_EXACTLY:,} label texts: an index has to be built, is not exact, '
+        "and what it saves until then is to be seen beside the time that reading a text takes, above."
     )
 
 

@@ -90,7 +90,7 @@ class MaskMatcher(Predictor):
                 ``fit`` follows.
             task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings the fields, prompts and method.
             prompt: An input prompt instead of the task's. Or several: a text is read in each of them, and its vector
-                is the mean; with pair-matching they are the pair and its sides.
+                is the mean; with pair-matching they are those of the sides, behind that of the pair if there is one.
             label_prompt: A label prompt instead of the task's, or several.
             method: "mask-matching", or another one. None: the task's, which is "pair-matching" for pairs unless prompts
                 are given, and else "mask-matching".

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SMALLEST = 1e-12
 """What a vector's length is taken for at least, as torch does."""
 
+GATHERED = 1 << 23
+"""How many numbers of label vectors are gathered at a time, for texts that have labels of their own: 32 MB."""
+
 PRODUCTS = 1 << 21
 """How many products late interaction holds at a time: 8 MB."""
 
@@ -108,6 +111,11 @@ class KeptLabels:
         """Score every text with every label: (n, masks, dim) → (n, K)."""
         return self.block(self.as_compared(inputs), 0, len(self))
 
+    def multiplications(self, rows: NDArray[np.float32]) -> int:
+        """How many of them the scores of texts, as they are compared (n, …, dim), take with all labels."""
+        masks = rows.shape[1] if self.config.masks == "late" else 1
+        return masks * self.vectors.size * (1 if self.in_context else len(rows))
+
     def block(self, rows: NDArray[np.float32], start: int, stop: int) -> NDArray[np.float32]:
         """The scores of texts, as they are compared (n, …, dim), with the labels of a range: (n, stop - start)."""
         table, present = self.table[start:stop], self.present[start:stop]
@@ -121,8 +129,12 @@ class KeptLabels:
     def pairs(self, rows: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float32]:
         """The scores of texts, as they are compared (n, dim), with labels of their own (n, c): (n, c)."""
         table = self.table[labels]  # (n, c, phrases)
-        vectors = self.vectors[table.reshape(len(rows), -1)]  # (n, c * phrases, dim)
-        products = (vectors @ rows[:, :, None]).reshape(table.shape)
+        products = np.empty(table.shape, np.float32)
+        size = max(1, GATHERED // (table[:1].size * self.vectors.shape[1]))
+        for start in range(0, len(rows), size):
+            some = table[start : start + size]
+            vectors = self.vectors[some.reshape(len(some), -1)]  # (some, c * phrases, dim)
+            products[start : start + size] = (vectors @ rows[start : start + size, :, None]).reshape(some.shape)
         return join_phrases(self._scaled(products), self.present[labels], self.config.phrases)
 
     def _scaled(self, products: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
     u, v → m + |m| * a learned map of [û - v̂, mean of (û - v̂)², 1] → one vector, where m = (u + v) / 2
 
 û and v̂ are u and v, normed. If there is a third mask before them, for the pair as a whole, m is its state. The map
-begins at zero, so that without training a pair is matched as any other text. What is learned is what it says about the
+begins at zero, so that without training it adds nothing. What is learned is what it says about the
 label how far apart the two sides are (in inference and paraphrase, nearly all that a few pairs can teach), and which
 way from one to the other. The distance says how large the product of the sides is as well, as they have one size. The
 product and the difference of every single feature, read besides, were learned by heart rather than learned from.

@@ -163,10 +163,10 @@ class Prediction:
         """
         labels = self.labels
         found: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
-        exactly = self._is_exact_for(len(prompts))
+        own = None if self.kept.in_context else self._search_for(len(prompts))
         read = self.read(prompts, batch_size)
-        for rows, vectors, kept in read if self.kept.in_context else _together(read):
-            search = ExactSearch(kept) if exactly or kept.in_context else self.search
+        for rows, vectors, kept in read if own is None else _together(read):
+            search = ExactSearch(kept) if own is None else own
             places, values = self._best_of(vectors, k, threshold, search)
             counts = np.full(len(rows), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
             for row, count, row_places, row_values in zip(
@@ -176,10 +176,11 @@ class Prediction:
                 found[row] = [(labels[place], value) for place, value in pairs]
         return found
 
-    def _is_exact_for(self, texts: int) -> bool:
-        """Whether so few texts are compared with all labels rather than an index be built for them."""
+    def _search_for(self, texts: int) -> LabelSearch:
+        """The search for so many texts: few of them are compared with all labels rather than an index be built."""
         built = self.index is not None or "search" in vars(self)
-        return self.config.search == "auto" and texts < FEW_TEXTS and not built
+        few = self.config.search == "auto" and texts < FEW_TEXTS and not built
+        return ExactSearch(self.kept) if few else self.search
 
     def _best_of(
         self, vectors: NDArray[np.float32], k: int, threshold: float | None, search: LabelSearch

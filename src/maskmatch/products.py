@@ -7,7 +7,7 @@ After every small product they would slow the encoder down, most of all where co
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 LARGE = 2 * 10**9
 """From how many multiplications on work is worth several threads."""
 
-_lock = threading.Lock()
 _decided = threading.local()
 
 
@@ -33,19 +32,43 @@ def product(rows: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[
 
 @contextmanager
 def threads_for(multiplications: int) -> Iterator[None]:
-    """As many threads as so much work is worth, for all products within: what is decided once is not asked again."""
+    """As many threads as so much work is worth, for all products within: what is decided once is not asked again.
+
+    The number of threads is one for the whole process: while somebody does small work, large work has one thread too.
+    """
     if getattr(_decided, "already", False):
         yield
         return
     _decided.already = True
     try:
-        if multiplications >= LARGE:
+        with nullcontext() if multiplications >= LARGE else _one_thread:
             yield
-        else:
-            with _lock, _blas().limit(limits=1):  # the limit holds for the whole process: two of them would cross
-                yield
     finally:
         _decided.already = False
+
+
+class _OneThread:
+    """Numpy's BLAS has one thread as long as anybody is within; nobody waits for anybody."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._within = 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._within:
+                self._limiter = _blas().limit(limits=1)
+            self._within += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within:
+                self._limiter.restore_original_limits()
+
+
+_one_thread = _OneThread()
 
 
 @cache

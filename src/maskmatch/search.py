@@ -125,7 +125,7 @@ class ExactSearch:
         scores, places = np.empty((count, 0), np.float32), np.empty((count, 0), np.int64)
         normaliser = np.full(count, -np.inf, np.float32)
         total, squares = np.zeros(count), np.zeros(count)
-        with threads_for(count * kept.vectors.size):
+        with threads_for(kept.multiplications(rows)):
             for start in range(0, labels, size):
                 block = kept.block(rows, start, min(start + size, labels))  # (n, labels of the block)
                 normaliser = np.logaddexp(normaliser, log_of_sum(block))
@@ -189,12 +189,13 @@ class ApproximateSearch:
         scores = np.where(candidates < 0, np.float32(-np.inf), scores)
         best = best_places(scores, k)
         sample = self._sample.block(rows, 0, len(self._sample))  # (n, s)
+        lead = self._kept.by_lead
         return Found(
             np.take_along_axis(scores, best, axis=1),
             np.take_along_axis(candidates, best, axis=1),
             np.logaddexp(log_of_sum(scores), self._rest(sample, candidates)),
-            sample.mean(axis=1),
-            sample.std(axis=1),
+            sample.mean(axis=1) if lead else None,
+            sample.std(axis=1) if lead else None,
         )
 
     def _candidates(self, rows: NDArray[np.float32], count: int) -> NDArray[np.int64]:
@@ -262,7 +263,10 @@ def probabilities(kept: KeptLabels, found: Found) -> NDArray[np.float32]:
 
 
 def best_places(values: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """Where the k largest values of each row stand, the largest first; equal ones by their place: (n, k)."""
+    """Where the k largest values of each row stand, the largest first; those that are equal by their place: (n, k).
+
+    Which of several equal values are among the k largest is left open.
+    """
     k = min(k, values.shape[1])
     if k == 1:
         return np.asarray(values.argmax(axis=1)[:, None])

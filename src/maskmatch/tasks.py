@@ -66,7 +66,7 @@ class Task:
 
     @property
     def pair_prompts(self) -> tuple[str, ...]:
-        """The task's own prompt, and one for each of the first two fields, for methods that read the sides of pairs.
+        """A prompt for each of the first two fields, for methods that read the sides of pairs.
 
         A prompt with several masks has one for each side already.
         """
@@ -79,7 +79,7 @@ class Task:
             )
         first, second, *others = (f"{{{field}}}" for field in self.fields)
         about = f"Here {' and '.join(others)} means {{mask}}." if others else "means {mask}."
-        return self.prompt, f'"{first}" {about}', f'"{second}" {about}'
+        return f'"{first}" {about}', f'"{second}" {about}'
 
 
 TASKS = {

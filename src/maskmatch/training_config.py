@@ -114,7 +114,9 @@ class TrainingConfig:
         if self.label_encoding not in get_args(LabelEncoding):
             choices = ", ".join(get_args(LabelEncoding))
             raise MaskMatchError(f"label_encoding is {self.label_encoding!r}; choose one of {choices}.")
-        if self.dropout not in (None, True, False):
+        if getattr(self.dropout, "ndim", None) == 0:  # a value of numpy, which cannot be saved as JSON
+            object.__setattr__(self, "dropout", self.dropout.item())  # type: ignore[union-attr]
+        if self.dropout is not None and not isinstance(self.dropout, bool):
             raise MaskMatchError(f"dropout is {self.dropout!r}; it has to be True, False or None.")
         if self.seed >= 2**32:
             raise MaskMatchError(f"seed is {self.seed}; it has to be below 2**32.")

@@ -196,6 +196,25 @@ class TestClassify:
         result = run("classify", "--model", tiny("bert"), "--labels", tmp_path / name, "--text", "x")
         assert {pair["label"] for pair in result.rows()[0]["top_k"]} == {"refund", "card lost"}
 
+    def test_pairs_are_read_as_a_whole(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
+        pair = {"text": "where is it", "text_b": "it is here"}
+        (tmp_path / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
+        options = [
+            "--model",
+            tiny("bert"),
+            "--labels",
+            "same, different",
+            "--task",
+            "paraphrase",
+            tmp_path / "pairs.jsonl",
+        ]
+        for method in ("mask-matching", "pair-matching"):
+            matcher = MaskMatcher.from_pretrained(tiny("bert"), ["same", "different"], task="paraphrase", method=method)
+            (expected,) = matcher.predict_proba([pair]).max(axis=1)
+            asked = [] if method == "mask-matching" else ["--method", method]
+            (row,) = run("classify", *options, *asked).rows()
+            assert row["probability"] == pytest.approx(float(expected), abs=1e-4)
+
     def test_several_labels_can_be_asked_for(self, run: Run, tiny: Tiny) -> None:
         options = ["--model", tiny("bert"), "--labels", "refund, card lost", "--text", "where is it", "--device", "cpu"]
         row = run("classify", *options, "--multi-label", "--threshold", "0").rows()[0]

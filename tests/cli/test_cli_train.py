@@ -40,7 +40,7 @@ class TestTrain:
         names = "refund,card lost,exchange rate,parcel"
         options = ["--labels", names, "--task", "intent", "--method", "semantic-matching"]
         options += ["--prompt", "{text} yes", "--similarity", "dot", "--max-length", "40"]
-        options += ["--text-field", "question", "--label-field", "topic"]
+        options += ["--text-field", "question", "--label-field", "topic", "--no-dropout"]
         result = run("train", rows, "-o", tmp_path / "m", "--model", tiny("bert"), *QUICK, *options)
         assert result.code == 0, result.err
         config = MaskMatcher.from_pretrained(tmp_path / "m").config
@@ -50,6 +50,8 @@ class TestTrain:
             "dot",
             40,
         )
+        saved = json.loads((tmp_path / "m" / "maskmatch.json").read_text(encoding="utf-8"))
+        assert saved["training"]["config"]["dropout"] is False
         shown = run("labels", "show", tmp_path / "m", "--json")
         assert [label["id"] for label in json.loads(shown.out)] == names.split(",")
 

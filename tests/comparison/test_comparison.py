@@ -303,6 +303,16 @@ def test_pairs_are_compared_by_their_own_method_too() -> None:
     assert "pair-matching" not in usual_methods([TASKS["topic"]])
 
 
+def test_cells_of_pairs_know_the_prompts_that_the_task_gives_them() -> None:
+    pairs = [{"text": "it is here", "text_b": text} for text in ("it came", "it is gone")]
+    data = Splits.of("pairs", "paraphrase", (pairs, ["same", "different"]), (pairs, ["same", "different"]))
+    own = Variant("own", "pair-matching", matcher={"prompt": ["{text} {mask}", "{text_b} {mask}"]})
+    plans = runner.Grid([data], [Variant.of("pair-matching"), own], [Regime.of("full")], [0]).plans()
+    settings = {plan.variant.name: plan.settings for plan in plans}
+    assert settings["pair-matching"]["pair_prompts"] == list(TASKS["paraphrase"].pair_prompts)
+    assert "pair_prompts" not in settings["own"]
+
+
 def test_variants_differ_by_what_they_may() -> None:
     assert Variant.of("fine-tuning").row is METHODS["fine-tuning"]
     assert Variant("fast", training={"epochs": 2}, epoch_factor=3).config(10, seed=1).epochs == 6

@@ -91,6 +91,50 @@ class TestFindings:
         assert "come closest to it speak of" in hints["xrt",]
         assert "rate" in hints["xrt",]
 
+    def test_other_names_are_read_before_they_are_suggested(self, default: MaskMatcher) -> None:
+        about_cards = ["My card is gone.", "I lost my card.", "The card was stolen.", "A stolen card, please block it."]
+        about_rates = ["The dollar rate today?", "What is the rate for euros?", "A better rate for dollars?"]
+        labels = ["lost card", "xrt"]
+        matcher = MaskMatcher.from_pretrained(labels=labels)
+        truth = [*labels[:1] * len(about_cards), *labels[1:] * len(about_rates)]
+        found = check_labels(matcher, test=([*about_cards, *about_rates] * 5, truth * 5))
+        (finding,) = [each for each in found.findings if each.kind == "uninformative"]
+        ((id_, name),) = finding.rewrites
+        assert id_ == "xrt"
+        assert f'As "{name}" it would say more' in finding.suggestion
+        assert finding.to_dict()["rewrites"] == [{"label": "xrt", "name": name}]
+        assert not [each for each in check_labels(default, ["lost card", name]).findings if each.kind != "close"]
+        unknown = check_labels(matcher, texts=[*about_cards, *about_rates] * 5)
+        assert not any(each.rewrites for each in unknown.findings), "it is not known which texts are its own"
+
+    def test_two_names_get_words_of_their_texts_only_if_that_tells_them_apart(self, default: MaskMatcher) -> None:
+        labels = ["card arrival date", "date of card arrival"]
+        rows = [("The parcel has a stamp.", labels[0]), ("Which stamp for a parcel?", labels[0])]
+        rows += [("A holiday at the beach.", labels[1]), ("Which beach for a holiday?", labels[1])]
+        texts, truth = ([row[place] for row in rows * 5] for place in (0, 1))
+        matcher = MaskMatcher.from_pretrained(labels=labels)
+        close = [each for each in check_labels(matcher, test=(texts, truth)).findings if each.kind == "close"]
+        assert close
+        renamed = {**dict(zip(labels, labels, strict=True)), **dict(close[0].rewrites)}
+        assert renamed[labels[0]].startswith("card arrival date (")
+        assert "they would be told apart" in close[0].suggestion
+        assert not self.close(default, list(renamed.values()))
+        same = check_labels(matcher, test=(["Is it here?", "Is it there?"] * 3, labels * 3))
+        assert all(not each.rewrites for each in same.findings if each.kind == "close")
+
+    def test_no_two_labels_get_the_same_name(self, default: MaskMatcher) -> None:
+        labels = ["xrt", "qzv", "rate"]
+        texts = ["The dollar rate?", "A rate for dollars?", "My rate in dollars.", "A dollar rate, please."] * 5
+        matcher = MaskMatcher.from_pretrained(labels=labels)
+        found = check_labels(matcher, test=([*texts, *["My card is gone."] * 5], [*labels[:2] * 10, *labels[2:] * 5]))
+        names = [name for each in found.findings for _, name in each.rewrites]
+        assert len(names) < 2, "texts of both speak of the same, so a second name would be too close"
+        assert "rate" not in names
+        assert not self.close(default, [*names, "rate"])
+
+    def close(self, matcher: MaskMatcher, labels: list[str]) -> list[object]:
+        return [each for each in check_labels(matcher, labels).findings if each.kind == "close"]
+
     def test_words_of_the_name_are_no_suggestion(self, default: MaskMatcher) -> None:
         texts = ["I lost my card.", "My card is gone.", "Where is my card?", "The card is lost."] * 3
         texts += ["gardening tools", "gardening in May", "gardening gloves and seeds"] * 2

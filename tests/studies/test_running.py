@@ -108,6 +108,7 @@ def test_many_tests_raise_p() -> None:
 
 def test_parts_and_datasets(tmp_path: Path) -> None:
     assert SMALL.cells == 2 * (1 + 2 + 2 * 2)
+    assert replace(SMALL, parts=SMALL.parts * 2).cells == SMALL.cells  # what two parts name is run once
     assert SMALL.on({"shop": "topic"}).datasets == {"shop": "topic"}
     assert SMALL.on({"other": "sentiment"}).datasets == {"other": "sentiment"}
     other = Part({"bank": "intent"}, (Variant(NAMED, "semantic-matching"),), ("zero-shot",))

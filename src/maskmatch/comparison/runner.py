@@ -105,6 +105,8 @@ class Plan:
         }
         if any(label.examples for label in self.labels.labels):
             settings["examples"] = EXAMPLES_REVISION
+        if self.variant.row.reads_pairs and "prompt" not in self.variant.matcher:
+            settings["pair_prompts"] = list(self.data.task.pair_prompts)
         return dict(as_json(settings))
 
     @cached_property

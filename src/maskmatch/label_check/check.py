@@ -12,8 +12,9 @@ from maskmatch.expansion import Ground
 from maskmatch.expansion.vocabulary import vocabulary_words
 from maskmatch.inputs import take_examples, take_texts
 from maskmatch.label_check.findings import Finding
-from maskmatch.label_check.informativeness import cosine_blocks, measure, usual_similarity
+from maskmatch.label_check.informativeness import cosine_blocks, measure
 from maskmatch.label_check.report import LabelCheck
+from maskmatch.label_check.rewrites import SAYS_LITTLE, Rewriter, closeness_limit
 from maskmatch.label_check.suggestions import WORDS, own_words, rename_hint, tell_apart_hint
 from maskmatch.label_check.texts_of_labels import TextsOfLabels
 from maskmatch.labels import LabelSet, LabelsLike
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
     from maskmatch.evaluation import EvaluationReport
     from maskmatch.label_check.findings import FindingKind
     from maskmatch.label_check.informativeness import Informativeness
-
-SAYS_LITTLE = 0.5
-"""A name whose sense is below this says little."""
-
-TOO_CLOSE = 0.25
-"""Two names that are this near are too close: 0 is the same vector, 1 is as far apart as unrelated names."""
 
 ENOUGH_TEXTS = 5
 """How many texts there have to be for each label, on average, to say that none comes near one."""
@@ -84,7 +79,8 @@ def check_labels(
     if material is None and vectors is not None and plain is not None:
         material = TextsOfLabels.closest(plain, vectors, ground.matched)
     measured = measure(ground, vectors)
-    findings = [*_uninformative(ground, measured, material), *_close(ground, material)]
+    rewriter = Rewriter(ground)
+    findings = [*_uninformative(ground, measured, material, rewriter), *_close(ground, material, rewriter)]
     notes = [] if vectors is not None else ["Without texts, it was not looked for names that no text comes near."]
     if vectors is not None:
         nearest = np.asarray((vectors @ ground.matched.T).argmax(axis=1))  # (n,)
@@ -126,18 +122,24 @@ SAYS_NOTHING = _Trouble(
 )
 
 
-def _uninformative(ground: Ground, measured: Informativeness, material: TextsOfLabels | None) -> list[Finding]:
+def _uninformative(
+    ground: Ground, measured: Informativeness, material: TextsOfLabels | None, rewriter: Rewriter
+) -> list[Finding]:
     low = sorted(
         (place for place, score in enumerate(measured.sense) if score < SAYS_LITTLE),
         key=lambda place: measured.sense[place],
     )
-    return _to_rename(ground, low, SAYS_NOTHING, material)
+    return _to_rename(ground, low, SAYS_NOTHING, material, rewriter)
 
 
 def _to_rename(
-    ground: Ground, places: Sequence[int], trouble: _Trouble, material: TextsOfLabels | None
+    ground: Ground,
+    places: Sequence[int],
+    trouble: _Trouble,
+    material: TextsOfLabels | None,
+    rewriter: Rewriter | None = None,
 ) -> list[Finding]:
-    """Labels that should have another name, with what texts or the encoder tell of it."""
+    """Labels that should have another name, with what texts or the encoder tell of it, and a name if one is made."""
     labels, names = ground.labels, ground.labels.names
     told = places[:MOST_PAIRS]  # for very many it would take long, and nobody would read them
     words = {place: _beyond(names[place], material.words(place)) if material else [] for place in told}
@@ -150,7 +152,7 @@ def _to_rename(
             (labels[place],),
             trouble.message.format(names[place]),
             rename_hint(words.get(place, ()), known=known, read_as=read_as.get(place, ()), otherwise=trouble.otherwise),
-        )
+        ).with_rewrite(rewriter.renamed(place, words.get(place, ())) if rewriter is not None and known else None)
         for place in places
     ]
 
@@ -171,25 +173,29 @@ def _read_as(ground: Ground, places: Sequence[int]) -> list[list[str]]:
         return [[] for _ in places]
 
 
-def _close(ground: Ground, material: TextsOfLabels | None) -> list[Finding]:
+def _close(ground: Ground, material: TextsOfLabels | None, rewriter: Rewriter) -> list[Finding]:
     """Pairs of labels whose names the encoder hardly tells apart, the closest first."""
-    limit = max(1 - TOO_CLOSE * (1 - usual_similarity(ground)), 1e-9)
+    limit = closeness_limit(ground)
     closest: list[tuple[float, int, int]] = []
     for start, cosines in cosine_blocks(ground.vectors):
         rows, columns = np.nonzero(np.triu(cosines, k=start + 1) >= limit)
         found = zip((-cosines[rows, columns]).tolist(), (rows + start).tolist(), columns.tolist(), strict=True)
         closest = sorted([*closest, *found])[:MOST_PAIRS]
-    return [_close_pair(ground.labels, first, second, -cosine, material) for cosine, first, second in closest]
+    return [_close_pair(ground.labels, (one, two), -cosine, material, rewriter) for cosine, one, two in closest]
 
 
-def _close_pair(labels: LabelSet, first: int, second: int, cosine: float, material: TextsOfLabels | None) -> Finding:
-    names = (labels.labels[first].name, labels.labels[second].name)
+def _close_pair(
+    labels: LabelSet, places: tuple[int, int], cosine: float, material: TextsOfLabels | None, rewriter: Rewriter
+) -> Finding:
+    names = labels.labels[places[0]].name, labels.labels[places[1]].name
+    words: tuple[list[str], list[str]] = ([], []) if material is None else material.words_apart(*places)
+    words = _beyond(names[0], words[0]), _beyond(names[1], words[1])
     return Finding(
         "close",
-        (labels[first], labels[second]),
+        (labels[places[0]], labels[places[1]]),
         f'"{names[0]}" and "{names[1]}" read almost the same (cosine {cosine:.2f}).',
-        tell_apart_hint(names, ([], []) if material is None else material.words_apart(first, second)),
-    )
+        tell_apart_hint(names, words),
+    ).with_rewrite(rewriter.told_apart(places, words))
 
 
 def _too_few(texts: int, labels: int) -> list[str]:

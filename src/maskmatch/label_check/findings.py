@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
+
+    from maskmatch.label_check.rewrites import Rewrite
 
 FindingKind = Literal["uninformative", "close", "unmatched", "crowding", "confused"]
 
@@ -28,13 +30,23 @@ class Finding:
         labels: The ids of the labels.
         message: What was found, in a sentence.
         suggestion: What may be done about it.
+        rewrites: Other names for labels, by their ids, that the encoder has been asked about; the suggestion tells what
+            they would change.
     """
 
     kind: FindingKind
     labels: tuple[Hashable, ...]
     message: str
     suggestion: str
+    rewrites: tuple[tuple[Hashable, str], ...] = ()
+
+    def with_rewrite(self, rewrite: Rewrite | None) -> Finding:
+        """The same with other names for its labels, if there are any."""
+        if rewrite is None:
+            return self
+        return replace(self, suggestion=f"{self.suggestion} {rewrite.told}", rewrites=rewrite.names)
 
     def to_dict(self) -> dict[str, Any]:
         """It as plain JSON."""
-        return {**vars(self), "labels": list(self.labels)}
+        rewrites = [{"label": id_, "name": name} for id_, name in self.rewrites]
+        return {**vars(self), "labels": list(self.labels), "rewrites": rewrites}

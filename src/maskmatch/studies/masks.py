@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from maskmatch.comparison import Variant
 from maskmatch.studies.pictures import dot_plot, line_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, against, few_seeds, trials
+from maskmatch.studies.words import BY_NAME, BY_NAME_TOLD, HOW_TESTED, against, few_seeds, trials
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 ONE = "one mask"
 MANY = (2, 4, 8)
-BY_NAME = {"example_share": 0.0}
-"""With more masks on one side than on the other, training texts cannot move labels: so they do nowhere here."""
-
 TRAINED = 4
 WAYS: dict[str, tuple[bool, bool, MaskJoin]] = {
     "in the text's prompt, mean": (True, False, "mean"),
@@ -42,7 +39,7 @@ NAMES = [name_of(count, way) for count in MANY for way in WAYS]
 
 def mask_variants(task: Task) -> list[Variant]:
     """One mask, and several in every way; a prompt gets its further masks where its own stands."""
-    found = [Variant(ONE, training=BY_NAME)]
+    found = [Variant(ONE, **BY_NAME)]
     for count in MANY:
         several = f"{{mask*{count}}}"
         for way, (in_text, in_label, join) in WAYS.items():
@@ -51,7 +48,7 @@ def mask_variants(task: Task) -> list[Variant]:
                 prompts["prompt"] = task.prompt.replace("{mask}", several)
             if in_label:
                 prompts["label_prompt"] = task.label_prompt.replace("{mask}", several)
-            found.append(Variant(name_of(count, way), matcher={**prompts, "masks": join}, training=BY_NAME))
+            found.append(Variant(name_of(count, way), matcher={**prompts, "masks": join}, **BY_NAME))
     return found
 
 
@@ -145,8 +142,8 @@ MASKS = Study(
     reference=ONE,
     conclude=conclude,
     cut=(
-        "With training, four masks stand for all numbers, on two datasets; training texts have no share in label "
-        "vectors (example_share 0), as they cannot where the two sides differ in their number of masks.",
+        "With training, four masks stand for all numbers, on two datasets.",
+        BY_NAME_TOLD,
         "The encoder was aligned with one mask a prompt; no alignment with several was made.",
         "With more masks on the text's side alone, concatenation and late interaction have nothing to compare them "
         "with but one mask, so these are tried with several masks on the label's side or on both.",

@@ -38,7 +38,7 @@ def pair_variants(task: Task) -> list[Variant]:
     """The plain prompt, fine-tuning, and every design beyond them, that in which labels see the pair the last."""
     if task.fields[:2] != ("text", "text_b"):
         raise MaskMatchError(f"The study of pairs takes tasks with a text and a text_b; {task.name} is none.")
-    _, *sides = task.pair_prompts
+    sides = task.pair_prompts
     matchers: dict[str, dict[str, Any]] = {
         PLAIN: {},
         READ_APART: {"prompt": sides},

@@ -44,16 +44,17 @@ class Part:
         made = self.variants(find_task(task)) if callable(self.variants) else self.variants
         return list(made)
 
-    def cells(self, seeds: int) -> int:
-        """How many cells it has with so many seeds."""
+    def cell_names(self, seeds: int) -> set[tuple[str, str, str, int]]:
+        """What its cells with so many seeds are called: dataset, regime, variant, and the number of the seed."""
         regimes = [Regime.of(regime) for regime in self.regimes]
         seeds = min(seeds, self.seeds or seeds)
-        return sum(
-            seeds if hangs_on_seed(variant, regime) else 1
-            for task in self.datasets.values()
+        return {
+            (dataset, regime.name, variant.name, seed)
+            for dataset, task in self.datasets.items()
             for variant in self.variants_for(task)
             for regime in regimes
-        )
+            for seed in range(seeds if hangs_on_seed(variant, regime) else 1)
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +135,8 @@ class Study:
 
     @property
     def cells(self) -> int:
-        """How many cells it runs; a cell that two parts name counts twice."""
-        return sum(part.cells(self.seeds) for part in self.parts)
+        """How many cells it runs; what two parts name is run once."""
+        return len(set().union(*(part.cell_names(self.seeds) for part in self.parts)))
 
     def on(self, datasets: Mapping[str, str]) -> Study:
         """The same study on some of its datasets; others than its own go into every part.
