@@ -89,7 +89,7 @@ class Plan:
         """All that decides on the result, as plain JSON."""
         config = as_json(self.training)
         training = {name: value for name, value in config.items() if name not in ("checkpoints", "resume")}
-        settings = {
+        settings: dict[str, Any] = {
             "maskmatch": versions().get("maskmatch"),
             "dataset": self.data.name,
             "task": replace(self.data.task, method=Task.method),  # its own plays no part: the variant has one
