@@ -229,6 +229,16 @@ def test_the_page_says_from_where_on_an_index_is_the_cheaper_one() -> None:
     assert "nowhere up to 20,000 labels." in page.crossing([*points, *later])  # 9,000 may have been by chance
 
 
+def test_the_page_says_what_was_measured_at_another_time() -> None:
+    cells = [
+        {"way": way, "measured": f"2026-01-01T{time}:00+00:00"}
+        for way, time in (("ours", "12:00"), ("SetFit", "12:50"), ("hurry", "15:00"), ("hurry", "15:10"))
+    ]
+    (told,) = page.sittings(cells)
+    assert told.endswith("from 2026-01-01 12:00 on ours, SetFit; from 2026-01-01 15:00 on hurry (UTC).")
+    assert page.sittings(cells[:2]) == []
+
+
 def test_no_environment_is_needed_where_nothing_is_required(tmp_path: Path) -> None:
     assert environments.python_of(PEERS[OURS], tmp_path) == Path(sys.executable)
     assert environments.is_ready(PEERS[OURS], tmp_path)

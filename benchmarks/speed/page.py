@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from benchmarks import common
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOT_YET = "Not measured yet."
+PAUSE = timedelta(hours=1)
+"""What was measured with such a pause in between was not measured in one go."""
+
 SEEDS = 3
 """From how many draws of shots on an accuracy is told in the README."""
 
@@ -157,7 +161,23 @@ def _training(result: Mapping[str, Any]) -> list[str]:
             ),
             *_reached(rows, dataset),
         ]
-    return blocks
+    return [*blocks, *sittings(result["cells"])]
+
+
+def sittings(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which ways were measured at another time than the others, where a run was stopped and gone on with later."""
+    times = sorted((datetime.fromisoformat(cell["measured"]), cell["way"]) for cell in cells)
+    found: list[tuple[datetime, dict[str, None]]] = []
+    last: datetime | None = None
+    for time, way in times:
+        if last is None or time - last > PAUSE:
+            found.append((time, {}))
+        found[-1][1][way] = None
+        last = time
+    if len(found) < 2:
+        return []
+    told = "; ".join(f"from {time:%Y-%m-%d %H:%M} on {', '.join(ways)}" for time, ways in found)
+    return [f"Not all of it was measured in one go: {told} (UTC)."]
 
 
 def _reached(rows: Sequence[Mapping[str, Any]], dataset: str) -> list[str]:
@@ -265,8 +285,7 @@ def crossing(points: Sequence[Mapping[str, Any]]) -> str:
     )
     return (
         f"By the search alone an index is the cheaper one {told}{f': it saves {amounts}' if amounts else ''}. "
-        f'"auto" searches exactly up to {MOST_SEARCHED_EXACTLY:,} label texts: an index has to be built, is not exact, '
-        "and what it saves until then is to be seen beside the time that reading a text takes, above."
+        f'"auto" searches exactly up to {MOST_SEARCHED_EXACTLY:,} label texts.'
     )
 
 

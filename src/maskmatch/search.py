@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("maskmatch")
 
 MOST_SEARCHED_EXACTLY = 50_000
-"""Up to how many label texts "auto" searches exactly: until then an index saves little beside reading a text."""
+"""Up to how many label texts "auto" searches exactly: about there an index becomes cheaper (docs/speed.md)."""
 
 BLOCK = 1 << 21
 """How many scores exact search holds at a time: 8 MB."""
