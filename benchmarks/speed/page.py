@@ -379,7 +379,7 @@ def megabytes(value: float) -> str:
         >>> megabytes(512), megabytes(2048)
         ('512 MB', '2.0 GB')
     """
-    return f"{value:.0f} MB" if value < 1024 else f"{value / 1024:.1f} GB"
+    return f"{value:.0f} MB" if value < 1000 else f"{value / 1024:.1f} GB"
 
 
 def _file(name: str) -> str:
