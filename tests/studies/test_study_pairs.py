@@ -45,7 +45,7 @@ def test_the_answer_follows_the_cells() -> None:
     good = {place: {READ_APART: 0.8, FINE_TUNING: 0.7}.get(place[1], 0.5) for place in places}
     told = STUDY.conclude(found_of(STUDY, good))
     sentences = " ".join(told.sentences)
-    assert f"So 100 shots, {READ_APART} is at or above fine-tuning on 6 of 6 datasets, and +30.0 points" in sentences
+    assert f"100 shots: {READ_APART} is at or above fine-tuning on 6 of 6 datasets, and +30.0 points" in sentences
     assert "on average: it is the design to take." in sentences
     assert told.figures["designs"]["100 shots"][READ_APART]["gain"] == pytest.approx(0.3)
     seeing = {place: {SEE_PAIR: 0.9, READ_APART: 0.52, FINE_TUNING: 0.7}.get(place[1], 0.5) for place in places}

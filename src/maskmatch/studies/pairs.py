@@ -9,7 +9,7 @@ from maskmatch.comparison import Variant
 from maskmatch.errors import MaskMatchError
 from maskmatch.studies.pictures import dot_plot
 from maskmatch.studies.study import Conclusion, Found, Part, Study
-from maskmatch.studies.words import HOW_TESTED, against, few_seeds, percent, points
+from maskmatch.studies.words import HOW_TESTED, against, few_seeds, percent, points, sentence_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,8 +127,8 @@ def _verdict(reached: dict[str, Any], regime: str) -> str | None:
         "points from the plain prompt on average"
     )
     if count >= WANTED_SHARE * told["datasets"] and told["gain"] >= WANTED_GAIN:
-        return f"So {regime}, {words}: it is the design to take."
-    return f"So {regime}, no design is good enough to be taken without a second thought; the best, {words}."
+        return f"{sentence_case(regime)}: {words}: it is the design to take."
+    return f"{sentence_case(regime)}: no design is good enough to be taken without a second thought; the best, {words}."
 
 
 PAIRS = Study(
