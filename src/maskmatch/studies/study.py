@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 QUICK_ROWS = 60
 QUICK_TOKENS = 64
-QUICK_TRAINING = {"epochs": 1, "batch_size": 64}
+QUICK_TRAINING = {"epochs": 1, "batch_size": 64, "learning_rate": None}
 Variants = Sequence[Variant] | Callable[[Task], Sequence[Variant]]
 
 
