@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +162,15 @@ class TestDevice:
             assert {tensor.device.type for tensor in model.state_dict().values()} == {"meta"}
             assert {tensor.device.type for tensor in loaded._scorer.label_vectors(loaded.labels)} == {"meta"}
             assert isinstance(model.similarity, Similarity)
+
+
+def test_a_fresh_classifier_answers_several_threads_at_once(tiny: Tiny) -> None:
+    texts = [f"where is my {word}" for word in ("card", "refund", "rate", "parcel", "money", "account")]
+    alone = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    expected = [alone.predict_proba([text])[0] for text in texts]
+    for _ in range(3):
+        fresh = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        with ThreadPoolExecutor(6) as pool:
+            found = [rows[0] for rows in pool.map(fresh.predict_proba, [[text] for text in texts])]
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+        np.testing.assert_allclose(fresh.predict_proba(texts[:1])[0], expected[0], atol=1e-5)

@@ -87,9 +87,10 @@ def test_rounds_give_medians_of_turns_and_end_curves_that_fail(crew: Crew) -> No
 
 
 def test_a_curve_ends_before_a_run_that_would_take_too_long(crew: Crew) -> None:
-    points = alternate(crew, [step(1, slow=True), step(2, slow=True)], repeats=1, limit=80)
-    assert points[0].seconds == [50.0]
-    assert points[1].ended == "a run would take about 100 s"
+    works = [step(1, slow=True), step(2, slow=True), step(4, slow=True)]
+    points = alternate(crew, works, repeats=1, limit=40)
+    assert points[0].seconds == [50.0]  # it is not known before
+    assert [point.ended for point in points[1:]] == ["a run would take about 50 s"] * 2
 
 
 def test_a_process_that_dies_over_one_work_prepares_the_others_again(crew: Crew) -> None:
@@ -97,6 +98,8 @@ def test_a_process_that_dies_over_one_work_prepares_the_others_again(crew: Crew)
     assert [len(point.seconds) for point in points] == [2, 0, 2]
     assert points[1].ended is not None
     assert "ended" in points[1].ended
+    points = alternate(crew, [step(1, "one"), step(13, "deadly")], repeats=2, limit=30)
+    assert [len(point.seconds) for point in points] == [2, 0], "also if nothing is prepared after it"
 
 
 def test_what_is_finished_is_not_measured_again_unless_something_changed(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class Crew:
         self._environments, self._logs = environments, logs
         self._living: dict[tuple[str, str], PeerProcess] = {}
         self.lives: Counter[tuple[str, str]] = Counter()
-        """How often each process was started: what an earlier life had prepared is gone."""
+        """How often each process was started or died: what an earlier life had prepared is gone."""
 
     def __enter__(self) -> Crew:
         return self
@@ -144,6 +144,7 @@ class Crew:
             return self._living[place].ask(command, **arguments)
         except PeerDiedError:
             self._living.pop(place).close()
+            self.lives[place] += 1
             raise
 
     def close(self) -> None:

@@ -132,13 +132,13 @@ def _reason_to_end(before: Sequence[Point], size: int, limit: float) -> str | No
 
 
 def expected(sizes: Sequence[int], seconds: Sequence[float], size: int) -> float:
-    """The seconds at a size: they go on growing as between the last two sizes; after one, in proportion.
+    """The seconds at a size: they go on growing as between the last two sizes; after one, nothing is known of growth.
 
     Example:
         >>> expected([10], [1.0], 100), expected([10, 100], [1.0, 1.0], 1000), expected([1, 2], [1.0, 4.0], 4)
-        (10.0, 1.0, 16.0)
+        (1.0, 1.0, 16.0)
     """
-    power = 1.0
+    power = 0.0
     if len(sizes) > 1:
         power = max(0.0, log(max(seconds[-1], 1e-6) / max(seconds[-2], 1e-6)) / log(sizes[-1] / sizes[-2]))
     return float(seconds[-1] * (size / sizes[-1]) ** power)
@@ -152,7 +152,7 @@ def _prepare(crew: Crew, point: Point, limit: float) -> None:
         point.prepared_in = answer["seconds"]
         point.life = crew.lives[work.place]
         _run(crew, point, limit)
-        if point.seconds[-1] > limit / 10:  # a first run may have compiled things, which says nothing of further ones
+        if point.seconds[-1] > limit / 100:  # a first run may have compiled things, which says nothing of further ones
             _run(crew, point, limit)
     except PeerError as error:
         point.ended = str(error)

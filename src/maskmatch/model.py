@@ -9,6 +9,7 @@ Every method is this model; ``methods.py`` says where each method's two kinds of
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -37,6 +38,12 @@ if TYPE_CHECKING:
     from maskmatch.methods import Method
     from maskmatch.readout import Readout
     from maskmatch.similarity_config import SimilarityConfig
+
+
+READERS = "_maskmatch_readers"
+"""Where an encoder keeps how it can be read: it is tried out once, as that changes the encoder for a moment."""
+
+_preparing = threading.Lock()
 
 
 class MatchingModel(nn.Module):
@@ -123,9 +130,12 @@ class MatchingModel(nn.Module):
 
     def prepare(self) -> None:
         """Find the ways in which this encoder can be read with less work."""
-        if self._pooled_reader is None:
-            self._last_layer = LastLayer.of(self.encoder)
-            self._pooled_reader = PooledReader(self.encoder, self._last_layer)
+        with _preparing:
+            known = vars(self.encoder)
+            if READERS not in known:
+                last_layer = LastLayer.of(self.encoder)
+                known[READERS] = last_layer, PooledReader(self.encoder, last_layer)
+            self._last_layer, self._pooled_reader = known[READERS]
 
     def word_vectors(self, token_ids: Sequence[Sequence[int]]) -> torch.Tensor:
         """The vectors of label texts that stand for themselves as words: (F, 1, dim)."""

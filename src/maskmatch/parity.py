@@ -114,8 +114,15 @@ def parity_texts(config: MatcherConfig, labels: LabelSet) -> list[Any]:
     fields = config.fields
     if len(fields) == 1:
         return list(texts)
-    # Neighbours in the list stand for the other fields; in every third row they are alike, as sides of a pair may be.
-    return [
-        {name: texts[(number + (place if number % 3 else 0)) % len(texts)] for place, name in enumerate(fields)}
-        for number in range(len(texts))
-    ]
+    # The other fields are alike, parts of the first, or its neighbours in the list: sides of a pair that say the same,
+    # nearly the same, or something else. Were they all clear cases, every export would give the same answers.
+    return [{name: _beside(texts, number, place) for place, name in enumerate(fields)} for number in range(len(texts))]
+
+
+def _beside(texts: Sequence[str], number: int, place: int) -> str:
+    """What stands in a field beside the text of this number."""
+    text = texts[number]
+    if place == 0 or number % 3 == 0:
+        return text
+    words = text.split()
+    return " ".join(words[: -(-2 * len(words) // 3)]) if number % 3 == 1 else texts[(number + place) % len(texts)]

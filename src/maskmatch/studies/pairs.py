@@ -31,7 +31,7 @@ LEARNED = {"learning_rate": 2e-4}
 """The usual rate, which suits fine-tuning better here than 5e-5, by dev rows; with 5e-4 it learned next to nothing."""
 
 CAREFUL = {"learning_rate": 2e-5, "dropout": False}
-"""How labels that see the pair learn, as pair-matching does: at the usual rate or with dropout they stayed at chance."""
+"""How labels that see the pair learn, as pair-matching does: at the usual rate, or with dropout, they did not learn."""
 
 WANTED_SHARE, WANTED_GAIN = 2 / 3, 0.03
 """On what share of datasets a design has to reach fine-tuning, and by how much to pass the plain prompt on average."""
