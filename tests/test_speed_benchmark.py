@@ -68,7 +68,7 @@ def test_a_failure_is_told_in_a_line_and_a_dead_process_starts_again(crew: Crew)
     with pytest.raises(PeerDiedError, match="maskmatch ended"):
         crew.ask(OURS, "prepare", name="a", kind="step", settings={"labels": 13})
     assert crew.ask(OURS, "prepare", name="a", kind="step", settings={"labels": 1})
-    assert crew.lives[OURS, ""] == 2
+    assert crew.lives[OURS, ""] == 3
 
 
 def test_a_process_that_takes_too_long_is_ended(crew: Crew) -> None:

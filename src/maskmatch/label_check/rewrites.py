@@ -56,6 +56,7 @@ class Rewriter:
         self._ground, self._limit = ground, closeness_limit(ground)
         self._names = {name.casefold() for name in ground.labels.names}
         self._given: list[NDArray[np.float32]] = []
+        self._renamed: set[Hashable] = set()
 
     def renamed(self, place: int, words: Sequence[str]) -> Rewrite | None:
         """A name made of words for a label that has none that says anything; None if these words say no more.
@@ -69,7 +70,7 @@ class Rewriter:
         own = self._ground.labels.labels[place]
         before = measure(self._under([(place, own.name)])).sense[0]
         best: tuple[float, str] | None = None
-        for name in dict.fromkeys((" and ".join(words[:2]), ", ".join(words[:3]), words[0])):
+        for name in dict.fromkeys((" and ".join(words[:2]), words[0])):  # no commas: names are listed with these
             if name.casefold() in self._names:
                 continue
             read = self._under([(place, name)])
@@ -80,6 +81,7 @@ class Rewriter:
             return None
         sense, name = best
         self._take(self._under([(place, name)]))
+        self._renamed.add(own.id)
         told = f'As "{name}" it would say more: its sense would rise from {before:.2f} to {sense:.2f}.'
         return Rewrite(((own.id, name),), told)
 
@@ -92,13 +94,13 @@ class Rewriter:
         """
         labels = [self._ground.labels.labels[place] for place in places]
         names = [
-            f"{label.name} ({', '.join(own[:WORDS_ADDED])})" if own else label.name
+            f"{label.name} ({' and '.join(own[:WORDS_ADDED])})" if own else label.name
             for label, own in zip(labels, words, strict=True)
         ]
         changed = [(label.id, name) for label, name in zip(labels, names, strict=True) if name != label.name]
         if not changed or any(name.casefold() in self._names for _, name in changed):
             return None
-        if names[0].casefold() == names[1].casefold():
+        if names[0].casefold() == names[1].casefold() or any(label.id in self._renamed for label in labels):
             return None
         read = self._under(list(zip(places, names, strict=True)))
         cosine = float(read.vectors[0] @ read.vectors[1])

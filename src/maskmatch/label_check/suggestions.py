@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WORDS = 4
-FILLERS = ("a", "an", "and", "at", "by", "for", "from", "in", "is", "it", "my", "of", "on", "or", "the", "to", "with")
+FILLERS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a all also am an and any are as at be been but by can could did do does for from had has have how i if in into
+        is it its just me my of on or our she so some than that the their them then there these they this to too us was
+        we were what when where which who why will with would you your
+        """,
+    )
+)
 """Words that tell no two names apart."""
 
 
