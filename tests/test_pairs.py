@@ -236,6 +236,7 @@ def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:
         ),
         ({"task": "nli", "prompt": ["{text} {mask}", "{text_b} {mask*2}"]}, "do not have the same number of masks"),
         ({"task": "nli", "prompt": SIDES, "method": None}, "read by the method pair-matching: name it with them."),
+        ({"task": "nli", "prompt": [*SIDES, "{text} {text_b} {mask}"]}, "put the prompt of the pair first"),
         ({"task": "topic"}, "The task 'topic' has a single field, so there is no pair to read"),
     ],
 )

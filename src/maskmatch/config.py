@@ -79,6 +79,12 @@ class MatcherConfig:
                 f"The prompts {self.prompts[-2].template!r} and {self.prompts[-1].template!r} name the same fields; "
                 "where each side of a pair has a prompt of its own, each names its own side."
             )
+        whole = self.prompts[0]
+        if self.method.reads_pairs and len(self.prompts) == 3 and any(set(whole.fields) < side for side in sides):
+            raise MaskMatchError(
+                f"Of three prompts the first is that of the pair as a whole, but {whole.template!r} names less than "
+                "another one; put the prompt of the pair first, then those of its sides."
+            )
         if self.search == "approximate" and self.labels_in_context:
             raise MaskMatchError(
                 f"The label prompt {self.label_prompt.template!r} names a field of the text, so labels are read with "
@@ -176,14 +182,14 @@ class MatcherConfig:
         """Fill in what is left out from the task and the method."""
         task = find_task("topic" if task is None else task)
         method = _own_method(task, prompt, label_prompt) if method is None else find_method(method)
-        prompt = _own_prompt(task, method) if prompt is None else prompt
+        prompt = own_prompt(task, method) if prompt is None else prompt
         if label_prompt is None:
             label_prompt = task.label_prompt if method.label_masked else "{label}"
         chosen = method.similarity if similarity is None else SimilarityConfig.of(similarity)
-        prompts = [Prompt(template, task.fields, masked=method.input_masked) for template in _templates(prompt)]
+        prompts = [Prompt(template, task.fields, masked=method.input_masked) for template in templates(prompt)]
         label_prompts = [
             Prompt(template, (*task.fields, "label"), required=("label",), masked=method.label_masked)
-            for template in _templates(label_prompt)
+            for template in templates(label_prompt)
         ]
         return cls(
             task=task,
@@ -260,19 +266,19 @@ def _own_method(task: Task, prompt: str | Sequence[str] | None, label_prompt: st
     Where that reads pairs, a prompt of the user's own is rather taken as any other; and so where labels see the text.
     """
     method = find_method(task.method)
-    seen = [] if label_prompt is None else _templates(label_prompt)
+    seen = [] if label_prompt is None else templates(label_prompt)
     others = prompt is not None or any(f"{{{field}}}" in template for template in seen for field in task.fields)
     return METHODS["mask-matching"] if method.reads_pairs and others else method
 
 
-def _own_prompt(task: Task, method: Method) -> str | Sequence[str]:
-    """The input prompt of a task that suits a method, or several."""
+def own_prompt(task: Task, method: Method) -> str | Sequence[str]:
+    """The input prompt of a task that suits a method; or several, such as one for each side of a pair."""
     if not method.input_masked:
         return task.bare_prompt
     return task.pair_prompts if method.reads_pairs else task.prompt
 
 
-def _templates(given: str | Sequence[str]) -> list[str]:
+def templates(given: str | Sequence[str]) -> list[str]:
     """The templates of a pool, or of a single prompt."""
     templates = [given] if isinstance(given, str) else list(given)
     if not templates:

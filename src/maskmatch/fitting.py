@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from transformers import set_seed
 
 from maskmatch.dev_data import DevData
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.label_examples import NO_CENTRES
 from maskmatch.prediction import tell_cut
 from maskmatch.targets import check_trainable, has_several, label_set_of, row_labels
@@ -103,14 +103,14 @@ def _undone_if_refused(scorer: Scorer, trained: bool) -> Iterator[None]:
     centres = scorer.centres
     try:
         yield
-    except MaskMatchError:  # nothing was trained
-        scorer.take_centres(centres)
-        if not trained:
-            scorer.forget_model()
-        raise
-    except BaseException:  # the encoder is no longer what it was, whichever scorer it was trained by
-        scorer.take_centres(NO_CENTRES)
-        scorer.forget_labels()
+    except BaseException as error:
+        if isinstance(error, MaskMatchError) and not isinstance(error, TrainingDivergedError):  # nothing was trained
+            scorer.take_centres(centres)
+            if not trained:
+                scorer.forget_model()
+        else:  # the encoder is no longer what it was, whichever scorer it was trained by
+            scorer.take_centres(NO_CENTRES)
+            scorer.forget_labels()
         raise
 
 

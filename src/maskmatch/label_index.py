@@ -63,6 +63,7 @@ class LabelIndex:
         cells = max(1, min(2 * math.isqrt(len(rows)), len(rows) // POINTS_A_CELL))
         index: Any = faiss.index_factory(rows.shape[1], f"IVF{cells},SQ8", faiss.METRIC_INNER_PRODUCT)
         index.cp.seed = 0
+        index.cp.min_points_per_centroid = 1  # a few labels are no reason for a warning
         some = np.random.default_rng(0).permutation(len(rows))[: cells * POINTS_A_CELL]
         index.train(rows[np.sort(some)])
         index.add(rows)

@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from maskmatch.checkpoints import PARTS, checkpoint_to_resume
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.label_memory import MEMORY_FILE
 from maskmatch.step_batches import EpochOrder, TokenBatches, batch_count, needs_token_batches
 from maskmatch.training_config import TrainingConfig, TrainingSummary
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from maskmatch.model import MatchingModel
 
 logger = logging.getLogger("maskmatch")
+
+LOSS_RISE = 1.1
+"""From how many times the loss at the beginning on a loss at the end has risen: a step or two of noise may bring it up.
+"""
 
 EVALUATIONS = 10
 """How often a run looks at the dev data."""
@@ -98,6 +102,7 @@ def train(
         finally:
             model.eval()  # also when training was interrupted
         seconds = time.perf_counter() - started
+        _check_learned(model, trainer.state.log_history, config)
     return TrainingSummary(
         texts=len(data),
         labels=data.labels,
@@ -119,6 +124,24 @@ def train(
             "seed": config.seed,
         },
     )
+
+
+def _check_learned(model: MatchingModel, history: Sequence[dict[str, Any]], config: TrainingConfig) -> None:
+    """Refuse weights that are no numbers any more, and tell of a loss that rose."""
+    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+        raise TrainingDivergedError(
+            "Training diverged: some weights are no numbers any more, so that this classifier cannot be used. Load it "
+            f"anew, and train it at a lower learning rate than {config.learning_rate:g}."
+        )
+    losses = [entry["loss"] for entry in history if "loss" in entry]
+    if len(losses) > 1 and losses[-1] > LOSS_RISE * losses[0]:
+        logger.warning(
+            "The loss rose in training, from %.3g to %.3g: the classifier may be worse than before; try a lower "
+            "learning rate than %g.",
+            losses[0],
+            losses[-1],
+            config.learning_rate,
+        )
 
 
 def _checkpoint(model: MatchingModel, data: BatchSource, config: TrainingConfig) -> str | None:

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 NAMES = ", ".join(LABELS)
 
 
+def test_pairs_are_read_as_a_whole_before_anything_is_learned(run: Run, tiny: Tiny, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.jsonl"
+    pairs.write_text("\n".join(json.dumps({"text": text, "text_b": "money"}) for text in TEXTS))
+    given = ["labels", "check", NAMES, "--model", tiny("bert"), "--task", "nli", "--texts", pairs]
+    assert "distance of two texts" not in run(*given).out
+    assert "distance of two texts" in run(*given, "--method", "pair-matching").out
+
+
 class TestExpand:
     def test_a_file_that_goes_straight_into_labels(self, run: Run, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
         out = tmp_path / "labels.csv"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cli_tools import Run, fails
+from cli_tools import Run, Tiny, fails
+from maskmatch import MaskMatcher
 from maskmatch.cli import main
 from toy_data import TEXTS
 
@@ -91,6 +92,16 @@ class TestTasks:
         relation = dict(zip(rows[0], next(row for row in rows if row[0] == "relation"), strict=True))
         assert relation["metric"] == "relation-micro-f1"
         assert "{head} {mask} {tail}: {text}" in relation["paraphrases"]
+        assert data[0]["prompts_read"] == [data[0]["prompt"]]
+
+    def test_of_pairs_they_tell_what_is_read(self, run: Run, tiny: Tiny) -> None:
+        nli = next(task for task in json.loads(run("tasks", "--json").out) if task["name"] == "nli")
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), task="nli")
+        assert nli["prompts_read"] == [prompt.template for prompt in matcher.config.prompts]
+        rows = [line.split("\t") for line in run("tasks").out.splitlines()]
+        row = dict(zip(rows[0], next(row for row in rows if row[0] == "nli"), strict=True))
+        assert row["input prompt"] == " | ".join(nli["prompts_read"])
+        assert nli["prompt"] in row["paraphrases"]
 
 
 def test_results_are_utf_8_whatever_the_system_says(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,25 @@ class TestNamedColumns:
         assert "and 80 more" in refusal([f"column{number}" for number in range(100)], ["text"])
 
 
+@pytest.mark.parametrize(
+    ("columns", "fields", "options", "told"),
+    [
+        (["text", "text_b", "label"], ["text"], {}, ["'text_b'"]),
+        (["text", "Head", "tail", "label"], ["text"], {}, ["'Head'", "'tail'"]),
+        (["text", "text_b", "label"], PAIR, {}, []),
+        (["text", "text_b", "label"], ["text"], {"want_label": False}, []),
+        (["text", "source", "label"], ["text"], {}, []),
+    ],
+)
+def test_a_field_of_another_task_that_is_not_read_is_told(
+    columns: list[str], fields: list[str], options: dict[str, bool], told: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    guess_columns(columns, fields, **options)
+    assert len(caplog.records) == bool(told)
+    for word in told:
+        assert word in caplog.text
+
+
 class TestWithoutLabels:
     def test_no_label_is_looked_for(self) -> None:
         assert guess_columns(["text"], ["text"], want_label=False) == Columns({"text": "text"}, None)

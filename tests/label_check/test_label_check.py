@@ -13,12 +13,16 @@ from hypothesis.extra.numpy import arrays
 
 from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError, check_labels, expand_labels, informativeness
 from maskmatch.expansion.ground import Ground, unit
+from maskmatch.label_check.check import _far_and_crowding
 from maskmatch.label_check.label_map import map_picture, positions, shown_share
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+CROWD = ("refund", "card lost", "exchange rate", "parcel", *(f"thing {number}" for number in range(16)))
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +192,43 @@ class TestFindings:
         found = check_labels(matcher, test=(TEXTS, TRUTH))
         assert found.accuracy == 1
         assert not [each for each in found.findings if each.kind == "confused"]
+
+    @pytest.mark.parametrize(("labels", "share"), [(2, 0.9), (3, 0.9), (4, 0.85), (20, 0.3)])
+    def test_names_that_draw_texts_of_others_however_few_names(
+        self, default: MaskMatcher, labels: int, share: float
+    ) -> None:
+        ground = Ground(default, LabelSet.of(list(CROWD[:labels])))
+        for drawn, crowded in ((share, [CROWD[0]]), (1 / labels, [])):
+            count = round(200 * drawn)
+            nearest = np.array([0] * count + [1 + place % (labels - 1) for place in range(200 - count)])
+            found = [each for each in _far_and_crowding(ground, nearest, None) if each.kind == "crowding"]
+            assert [each.labels[0] for each in found] == crowded
+
+    def test_a_single_label_has_nothing_to_be_compared_with(self, default: MaskMatcher) -> None:
+        found = check_labels(default, ["refund"], texts=["Where is my money?"] * 9)
+        assert not found.findings
+        assert any("one label" in note for note in found.notes)
+
+    def test_labels_of_rows_that_the_classifier_does_not_know_are_told(self, matcher: MaskMatcher) -> None:
+        found = check_labels(matcher, test=([*TEXTS, "a parcel"], [*TRUTH, "parcel"]))
+        assert any("unknown to the model" in note and "parcel (1 row)" in note for note in found.notes)
+        assert not any("unknown" in note for note in check_labels(matcher, test=(TEXTS, TRUTH)).notes)
+
+    def test_sides_that_nothing_was_learned_about_are_no_ground_for_findings(self, tiny: Callable[[str], Path]) -> None:
+        pairs = [{"text": text, "text_b": "It is about money."} for text in TEXTS]
+        given = {"labels": ["same", "other"], "task": "nli"}
+        apart, whole = (
+            check_labels(MaskMatcher.from_pretrained(tiny("bert"), method=method, **given), texts=pairs).notes
+            for method in (None, "mask-matching")
+        )
+        assert any("learns in training what the distance of two texts says" in note for note in apart)
+        assert not whole
+
+    def test_a_name_is_not_told_to_stress_its_own_words(self, default: MaskMatcher) -> None:
+        close = check_labels(default, ["card arrival", "card arrivals"]).findings[0]
+        assert close.kind == "close"
+        assert 'All that sets them apart is "arrival" in "card arrival" and "arrivals"' in close.suggestion
+        assert "stress" not in close.suggestion
 
     def test_refusals(self, matcher: MaskMatcher, tiny: Callable[[str], Path]) -> None:
         with pytest.raises(MaskMatchError, match="leave labels out"):

@@ -68,6 +68,7 @@ def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher
     """A classifier with the labels of a file or a list, or the saved classifier of a folder with its own."""
     from maskmatch.saving import is_saved
 
+    options.refuse_export(labels)
     folder = Path(labels).expanduser()
     if folder.is_dir() and is_saved(folder):
         if classifier.model is not None:
@@ -75,7 +76,7 @@ def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher
         return classifier.load(None, model=labels)
     from maskmatch.label_files import load_labels
 
-    return classifier.load(load_labels(labels))
+    return classifier.load(load_labels(labels), method=classifier.untrained_method())
 
 
 def load_texts(source: str | None, fields: tuple[str, ...], reading: options.Reading) -> list[Any] | None:

@@ -99,6 +99,7 @@ def _load_to_edit(folder: str) -> MaskMatcher:
 def _load(folder: str) -> MaskMatcher:
     from maskmatch import MaskMatcher
 
+    options.refuse_export(folder)
     return MaskMatcher.from_pretrained(options.saved_classifier(folder))
 
 

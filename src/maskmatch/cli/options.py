@@ -187,6 +187,22 @@ class Classifier:
         prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}
         return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, **more})
 
+    def untrained_method(self) -> str | None:
+        """The method by which to read without training, if it is not to be the task's or the saved classifier's own.
+
+        A method that compares the sides of a pair has to learn what their distance says. Before, a pair is read as a
+        whole.
+        """
+        from maskmatch.methods import find_method
+        from maskmatch.saving import is_saved
+        from maskmatch.tasks import find_task
+
+        folder = None if self.model is None else Path(self.model)
+        bare = folder is None or (folder.is_dir() and not is_saved(folder))  # a hub id may be that of a classifier
+        if self.method is not None or self.task is None or not bare:
+            return self.method
+        return "mask-matching" if find_method(find_task(self.task).method).reads_pairs else None
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -263,6 +279,15 @@ def saved_classifier(folder: str) -> Path | str:
 def is_export(folder: str) -> bool:
     """Whether a folder holds an export; nothing is imported to tell."""
     return (Path(folder).expanduser() / "export.json").exists()
+
+
+def refuse_export(folder: str) -> None:
+    """Say where the labels of an export are to be looked for: it cannot read names any more."""
+    if is_export(folder):
+        raise MaskMatchError(
+            f"{folder} is an export, which predicts and nothing else; its labels are looked at, checked and edited in "
+            "the folder of the classifier that it was made from."
+        )
 
 
 def load_predictor(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskmatch.cli import options
+from maskmatch.errors import MaskMatchError
 from maskmatch.training_config import MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Draw:
     def __post_init__(self) -> None:
         if self.shots is not None and self.fraction is not None:
             raise typer.BadParameter("give --shots or --fraction, not both.", param_hint="--fraction")
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise typer.BadParameter(f"{self.fraction} is not more than 0 and at most 1.", param_hint="--fraction")
 
     def of(self, rows: Examples, seed: int) -> Examples:
         """The rows that are drawn."""
@@ -90,7 +93,10 @@ class Training:
         """The same as the library takes it."""
         from maskmatch.training_config import TrainingConfig
 
-        return TrainingConfig(**vars(self), seed=seed)
+        try:
+            return TrainingConfig(**vars(self), seed=seed)
+        except MaskMatchError as error:
+            raise typer.BadParameter(str(error)) from error
 
 
 def train(
@@ -133,9 +139,11 @@ def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:
     if json:
         options.print_json({"folder": str(output), **asdict(summary)})
         return
+    from maskmatch.evaluation.display import counted
+
     lines = [
-        f"trained on {summary.texts} texts with {summary.labels} labels: {summary.steps} steps in "
-        f"{summary.seconds:.0f} s"
+        f"trained on {counted(summary.texts, 'text')} with {counted(summary.labels, 'label')}: "
+        f"{counted(summary.steps, 'step')} in {summary.seconds:.0f} s"
     ]
     if summary.dev is not None:
         lines.append("on dev: " + ", ".join(f"{name} {value:.4f}" for name, value in summary.dev.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+logger = logging.getLogger("maskmatch")
 
 _LABEL = "label"
 
@@ -93,6 +96,8 @@ def guess_columns(
         search.take_alias(_LABEL)
     search.take_spans(fields)
     search.take_left_over(wanted if want_label else fields)
+    if want_label:
+        _tell_unread(search.unused(), fields)
     label_column = search.found.pop(_LABEL, None)
     return Columns(search.found, label_column if want_label else None)
 
@@ -185,6 +190,18 @@ class _Search:
     def _has_column(self, name: str) -> bool:
         """Tell whether a field is found; one that is marked in the text need not be written out as well."""
         return name in self.found or (lies_in_text(name) and span_column(name) in self.found)
+
+
+def _tell_unread(unused: Sequence[str], fields: Sequence[str]) -> None:
+    """Warn of a column that is a field by its name, but of another task: who gives it may expect it to be read."""
+    unread = [column for column in unused if column.strip().casefold() in _OTHER_FIELDS]
+    if unread:
+        logger.warning(
+            "Not read: %s. The prompt names %s alone; `maskmatch tasks` lists tasks that read more (--task, task= in "
+            "Python).",
+            " and ".join(f"the column {column!r}" for column in unread),
+            " and ".join(fields),
+        )
 
 
 def _may_hold_content(column: str) -> bool:

@@ -117,6 +117,11 @@ class EvaluationReport:
         """How many texts were predicted in a second, or None where the time was not measured."""
         return self.rows / self.seconds if self.seconds > 0 else None
 
+    @property
+    def unseen_notes(self) -> list[str]:
+        """Which labels of the truth the model does not know, in a sentence if there are any."""
+        return _unseen_notes(self.per_label, self.unseen)
+
     def __str__(self) -> str:
         from maskmatch.evaluation.text import report_text
 
@@ -336,9 +341,7 @@ def _unseen(truth: Sequence[Row], known: Mapping[Hashable, None]) -> tuple[Unsee
 
 
 def _notes(rows: int, per_label: Sequence[LabelScore], unseen: Sequence[UnseenLabel], cut: int) -> list[str]:
-    notes = []
-    if unseen:
-        notes.append(_unseen_note(per_label, unseen))
+    notes = _unseen_notes(per_label, unseen)
     if cut:
         notes.append(f"{counted(cut, 'text')} of {rows:,} had to be shortened to fit the model.")
     absent = sum(not score.occurs for score in per_label)
@@ -357,7 +360,10 @@ def _calibration_note(bins: Sequence[ReliabilityBin], multi_label: bool) -> list
     return [f"Calibration was not measured, because no {missing} given."]
 
 
-def _unseen_note(per_label: Sequence[LabelScore], unseen: Sequence[UnseenLabel]) -> str:
+def _unseen_notes(per_label: Sequence[LabelScore], unseen: Sequence[UnseenLabel]) -> list[str]:
+    """What a reader should know of labels that the model does not know, in a sentence if there are any."""
+    if not unseen:
+        return []
     names = LabelNames(score.label for score in per_label)
     named = [
         f"{shorten_name(names[each.label], 40)} ({counted(each.rows, 'row')})" for each in unseen[:_LABELS_IN_NOTE]
@@ -365,10 +371,10 @@ def _unseen_note(per_label: Sequence[LabelScore], unseen: Sequence[UnseenLabel])
     if len(unseen) > _LABELS_IN_NOTE:
         named.append(f"and {len(unseen) - _LABELS_IN_NOTE:,} more")
     are, their = ("is", "its") if len(unseen) == 1 else ("are", "their")
-    return (
+    return [
         f"{counted(len(unseen), 'label')} of the truth {are} unknown to the model, "
         f"so {their} rows count as wrong: {', '.join(named)}."
-    )
+    ]
 
 
 def _json_id(label: Hashable) -> str | int | float | None:

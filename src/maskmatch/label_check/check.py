@@ -33,7 +33,7 @@ ENOUGH_TEXTS = 5
 """How many texts there have to be for each label, on average, to say that none comes near one."""
 
 CROWDING = 4.0
-"""How many times its fair share of texts a label may draw."""
+"""How many times its fair share of texts a label may draw, and to what part of theirs the others may come down."""
 
 MOST_PAIRS = 30
 """How many pairs of labels are told of, and for how many names words are looked up."""
@@ -86,8 +86,12 @@ def check_labels(
         nearest = np.asarray((vectors @ ground.matched.T).argmax(axis=1))  # (n,)
         findings += _far_and_crowding(ground, nearest, material)
         notes += _too_few(len(nearest), len(known))
+        notes += _unlearned(matcher)
     if report is not None and material is not None:
         findings += _confused(known, report, material)
+        notes += report.unseen_notes
+    if len(known) < 2:
+        notes.append("There is one label, so there was none to compare its name with.")
     return LabelCheck(
         labels=known,
         informativeness=measured,
@@ -208,13 +212,24 @@ def _too_few(texts: int, labels: int) -> list[str]:
     ]
 
 
+def _unlearned(matcher: MaskMatcher) -> list[str]:
+    """What a method cannot tell before training."""
+    if matcher.training_ is not None or not matcher.config.method.reads_pairs:
+        return []
+    return [
+        f"The method {matcher.config.method.name} learns in training what the distance of two texts says, so what is "
+        "nearest to which name tells little before; mask-matching reads a pair as a whole."
+    ]
+
+
 def _far_and_crowding(ground: Ground, nearest: NDArray[np.int64], material: TextsOfLabels | None) -> list[Finding]:
     """Labels that are the nearest of no text, and labels that are the nearest of too many."""
     labels = ground.labels
     if len(nearest) < ENOUGH_TEXTS * len(labels):
         return []
     counts = np.bincount(nearest, minlength=len(labels))
-    fair = len(nearest) / len(labels)
+    fair = 1 / len(labels)
+    most = len(nearest) * min(CROWDING * fair, 1 - (1 - fair) / CROWDING)  # the second where there are few labels
     trouble = _Trouble(
         "unmatched",
         f'No text comes nearest to "{{}}", of {len(nearest)} texts.',
@@ -229,7 +244,7 @@ def _far_and_crowding(ground: Ground, nearest: NDArray[np.int64], material: Text
             "If that is more than you expect, the name is too general: say what is special about its texts.",
         )
         for place in np.argsort(-counts, kind="stable").tolist()
-        if len(labels) > CROWDING and counts[place] > CROWDING * fair
+        if counts[place] > most
     ]
     return far + crowded
 

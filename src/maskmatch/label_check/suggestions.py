@@ -82,13 +82,12 @@ def tell_apart_hint(names: tuple[str, str], words: tuple[Sequence[str], Sequence
 
     Args:
         names: The two names.
-        words: Words that are typical of the texts of each; those of their names are taken where there are none.
+        words: Words that are typical of the texts of each; without any, it is told what each name has of its own.
     """
-    parts = []
-    for name, other, typical in ((names[0], names[1], words[0]), (names[1], names[0], words[1])):
-        own = list(typical) or own_words(name, other)
-        if own:
-            parts.append(f'"{name}" could stress {quoted(own[:WORDS])}')
-    if not parts:
-        return "Give each a description that says what it is and the other is not, or make them one label."
-    return f"{'; '.join(parts)}; a description of each says it best."
+    both = ((names[0], names[1], words[0]), (names[1], names[0], words[1]))
+    parts = [f'"{name}" could stress {quoted(typical[:WORDS])}' for name, _, typical in both if typical]
+    if parts:
+        return f"{'; '.join(parts)}; a description of each says it best."
+    apart = [f'{quoted(own[:WORDS])} in "{name}"' for name, other, _ in both if (own := own_words(name, other))]
+    told = f"All that sets them apart is {' and '.join(apart)}. " if apart else ""
+    return f"{told}Give each a description that says what it is and the other is not, or make them one label."
