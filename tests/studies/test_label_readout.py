@@ -34,13 +34,14 @@ def test_each_way_reads_where_its_name_says() -> None:
     crossed = _variant("text mean, label cls")
     assert (crossed.row.input_readout, crossed.row.label_readout) == ("mean", "cls")
     trained = STUDY.parts[1].variants_for("question")
-    assert [variant.name for variant in trained[:7]] == [
+    assert [variant.name for variant in trained[:8]] == [
         BOTH_MASKS,
         "text mask, label mean",
         "text mask, label max",
         "text mask, label cls",
         "text mask, label mean of bare name",
         "text mean, label mask",
+        "text mean, label mean",
         "text mean of bare text, label mean of bare name",
     ]
 
@@ -53,8 +54,22 @@ def test_the_answer_follows_the_cells() -> None:
     assert "not the best place" not in told
     worse = found_of(STUDY, {place: 0.8 if place[1].startswith(LABEL_SIDE[0]) else 0.4 for place in places})
     told = " ".join(STUDY.conclude(worse).sentences)
-    assert f"not the best place to read: {LABEL_SIDE[0]}" in told
+    assert f"not the best place to read; {LABEL_SIDE[0]} has +40.0 points" in told
+    pictures = STUDY.conclude(worse).pictures
+    assert len(pictures) == 4  # for each encoder, zero-shot and with training
+    assert not any("…" in picture or "..." in picture for picture in pictures)
     equal = found_of(STUDY, dict.fromkeys(places, 0.5))
     told = " ".join(STUDY.conclude(equal).sentences)
     assert "nothing beats" in told
     assert "better: " not in told
+
+
+def test_ways_are_compared_where_all_of_them_were_tried() -> None:
+    """What was tried on an easier dataset as well must not look better for it."""
+    easier = {place: 0.9 if place[0] == "banking77" else 0.4 for place in all_places(STUDY)}
+    told = STUDY.conclude(found_of(STUDY, easier)).sentences
+    label_side = next(each for each in told if each.startswith("On the label side (on trec50), 5 shots"))
+    assert f"{BOTH_MASKS} is right in 40.0 %" in label_side
+    input_side = next(each for each in told if each.startswith("On the input side, 5 shots"))
+    assert f"{BOTH_MASKS} is right in 65.0 %" in input_side
+    assert not any("better: " in each for each in told)

@@ -14,14 +14,29 @@ if TYPE_CHECKING:
 
     from maskmatch.studies.study import Found
 
-NAME_COLUMNS = 44
+NAME_COLUMNS = 60
 WIDTH = 360.0
 
 
 def dot_plot(
-    found: Found, regime: str, names: Sequence[str], heading: str = "", *, datasets: Sequence[str] | None = None
+    found: Found,
+    regime: str,
+    names: Sequence[str],
+    heading: str = "",
+    *,
+    datasets: Sequence[str] | None = None,
+    called: Mapping[str, str] | None = None,
 ) -> str:
-    """A line for each variant: its mean accuracy over datasets, all of them or some, and each as a small tick."""
+    """A line for each variant: its mean accuracy over datasets, all of them or some, and each as a small tick.
+
+    Args:
+        found: What was found.
+        regime: The regime.
+        names: The variants.
+        heading: What stands above; the regime if it is left out.
+        datasets: On which datasets; None: on all.
+        called: What to call variants, if not by their names.
+    """
     shown = list(found.datasets) if datasets is None else datasets
     rows = [(name, found.comparison.accuracy(name, regime, shown)) for name in names]
     known = [(name, value) for name, value in rows if value is not None]
@@ -36,8 +51,8 @@ def dot_plot(
         for name, _ in known
     }
     low, high = score_range([value for each in singles.values() for value in each.values()])
-    called = {name: shorten_name(name, NAME_COLUMNS) for name, _ in known}
-    left = max(text_width(name) for name in called.values()) * COLUMN_WIDTH + 16
+    shown_as = {name: shorten_name((called or {}).get(name, name), NAME_COLUMNS) for name, _ in known}
+    left = max(text_width(name) for name in shown_as.values()) * COLUMN_WIDTH + 16
     top, line = 34.0, 20.0
 
     def x_of(value: float) -> float:
@@ -51,7 +66,7 @@ def dot_plot(
     for place, (name, mean) in enumerate(known):
         y = top + line * (place + 0.5) + 3
         style = f"m{place % COLOURS}"
-        parts.append(text_at(left - 10, y + 4, called[name], "name", anchor="end", tooltip=name))
+        parts.append(text_at(left - 10, y + 4, shown_as[name], "name", anchor="end", tooltip=name))
         for dataset, value in singles[name].items() if len(singles[name]) > 1 else ():
             hint = title(f"{name}, {regime}, {dataset}: {value:.3f}")
             parts.append(f'<path class="{style} seed" d="M{x_of(value):.1f} {y - 5:.1f}v10">{hint}</path>')

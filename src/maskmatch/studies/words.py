@@ -128,19 +128,6 @@ def against(
     return f"{begin}: {reference} is right in {percent(own)}; {'; '.join(parts)}."
 
 
-def best_of(found: Found, names: Sequence[str], regime: str, datasets: Sequence[str] | None = None) -> str | None:
-    """The variant with the highest mean accuracy in a regime; None where none was run."""
-    scores = {name: found.comparison.accuracy(name, regime, datasets) for name in names}
-    known = {name: score for name, score in scores.items() if score is not None}
-    return max(known, key=lambda name: known[name]) if known else None
-
-
-def all_verdicts(rows: Sequence[Tested]) -> tuple[int, int, int]:
-    """How many are better, worse, and not to be told apart."""
-    verdicts = [row.verdict for row in rows]
-    return verdicts.count(1), verdicts.count(-1), verdicts.count(0)
-
-
 def points(difference: float) -> str:
     """A difference of accuracies in points.
 
