@@ -151,7 +151,8 @@ def notes_of(grids: Sequence[Grid], cells: Sequence[Cell], tuning: Tuning | None
         notes.append(f"{few} little about the spread; take at least 3 to report figures.")
     notes += dict.fromkeys(note for grid in grids for note in _rows_note(grid))
     if tuning is None:
-        notes.append("No method was tuned here: all trained by defaults, which were chosen for methods that match.")
+        own = ", but for what a variant sets by itself" if any(variant.training for variant, _ in pairs) else ""
+        notes.append(f"No method was tuned here: all train by defaults, chosen for methods that match{own}.")
     elif any(str(tuning.model) != str(grid.model) for grid in grids):
         notes.append(f"The settings were tuned on the encoder {tuning.model or 'default'}, another than here.")
     return [*notes, *([] if tuning is None else tuning.notes), *_common_notes(cells)]

@@ -51,7 +51,11 @@ def dot_plot(
         for name, _ in known
     }
     low, high = score_range([value for each in singles.values() for value in each.values()])
-    shown_as = {name: shorten_name((called or {}).get(name, name), NAME_COLUMNS) for name, _ in known}
+    every = len({dataset for each in singles.values() for dataset in each})
+    shown_as = {
+        name: shorten_name((called or {}).get(name, name), NAME_COLUMNS) + _of_some(len(singles[name]), every)
+        for name, _ in known
+    }
     left = max(text_width(name) for name in shown_as.values()) * COLUMN_WIDTH + 16
     top, line = 34.0, 20.0
 
@@ -73,11 +77,14 @@ def dot_plot(
         hint = title(f"{name}, {regime}: {mean:.3f}")
         parts.append(f'<circle class="{style}" cx="{x_of(mean):.1f}" cy="{y:.1f}" r="5">{hint}</circle>')
         parts.append(text_at(left + WIDTH + 12, y + 4, f"{mean:.3f}", "tick"))
-    label = (
-        "accuracy, mean over datasets" if len({data for each in singles.values() for data in each}) > 1 else "accuracy"
-    )
+    label = "accuracy, mean over datasets" if every > 1 else "accuracy"
     parts.append(text_at(left + WIDTH / 2, top + height + 38, label, "axis", anchor="middle"))
     return picture(left + WIDTH + 64, top + height + 48, f"Accuracy {regime}", parts)
+
+
+def _of_some(datasets: int, every: int) -> str:
+    """A remark for a variant that was not tried on every dataset: its mean is not one over the same."""
+    return "" if datasets == every else f" ({datasets} of {every} datasets)"
 
 
 def line_plot(
