@@ -69,6 +69,7 @@ def vectors(matcher: MaskMatcher) -> Any:
 
 
 SIDES = ["{text} is {mask}.", "So {text_b} is {mask}."]
+WHOLE = "{text} {text_b} {mask}"
 WHOLE = "{text} and {text_b} are {mask}."
 ONE = '"{text}" is {mask}, "{text_b}" is {mask}.'
 
@@ -236,7 +237,10 @@ def test_labels_may_be_read_with_the_pair_as_well(tiny: Tiny) -> None:
         ),
         ({"task": "nli", "prompt": ["{text} {mask}", "{text_b} {mask*2}"]}, "do not have the same number of masks"),
         ({"task": "nli", "prompt": SIDES, "method": None}, "read by the method pair-matching: name it with them."),
-        ({"task": "nli", "prompt": [*SIDES, "{text} {text_b} {mask}"]}, "put the prompt of the pair first"),
+        *(
+            ({"task": "nli", "prompt": prompts}, "the first is that of the pair as a whole and names both sides")
+            for prompts in ([*SIDES, WHOLE], [SIDES[0], *SIDES], [SIDES[1], *SIDES], [WHOLE, SIDES[0], WHOLE])
+        ),
         ({"task": "topic"}, "The task 'topic' has a single field, so there is no pair to read"),
     ],
 )

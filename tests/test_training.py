@@ -15,7 +15,6 @@ from transformers import TrainerCallback
 
 from maskmatch import LabelSet, MaskMatcher, MaskMatchError, SimilarityConfig, TrainingConfig
 from maskmatch.encoder import Encoder
-from maskmatch.errors import TrainingDivergedError
 from maskmatch.methods import ANY_TEXT_METHODS
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
@@ -384,23 +383,6 @@ def test_the_encoder_is_trained_in_place_and_stays_a_plain_encoder(tiny: Tiny, t
     encoder = Encoder.load(folder, "model")
     saved = encoder.model.state_dict()
     assert all(torch.equal(saved[name], value) for name, value in matcher.encoder.model.state_dict().items())
-
-
-class TestDivergence:
-    def test_weights_that_are_no_numbers_are_refused(self, tiny: Tiny) -> None:
-        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-        with pytest.raises(TrainingDivergedError, match="lower learning rate than 1e\\+30"):
-            matcher.fit(TEXTS, TRUTH, **{**SHORT, "learning_rate": 1e30})
-        assert matcher.training_ is None
-
-    def test_a_loss_that_rose_is_told(self, tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
-        MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, **SHORT)
-        assert "loss rose" not in caplog.text
-        MaskMatcher.from_pretrained(tiny("bert"), LABELS, similarity="dot").fit(
-            TEXTS, TRUTH, **{**SHORT, "learning_rate": 5.0}
-        )
-        assert "The loss rose in training" in caplog.text
-        assert "lower learning rate than 5" in caplog.text
 
 
 def test_a_single_step_already_trains(tiny: Tiny) -> None:

@@ -65,26 +65,8 @@ class MatcherConfig:
                 f"Masks that are joined by concatenation have to be as many on both sides; here texts have "
                 f"{self.input_masks} and labels {self.label_masks}."
             )
-        places = len(self.prompts) * self.prompt.masks
-        if self.method.reads_pairs and places not in PAIR_MASKS:
-            told = " and ".join(repr(prompt.template) for prompt in self.prompts)
-            raise MaskMatchError(
-                f"The method {self.method.name} reads two masks, one for each side of a pair, in one prompt or in a "
-                f"prompt each, or three, of which the first is that of the pair as a whole; in {told} there are "
-                f"{places}."
-            )
-        sides = [set(prompt.fields) for prompt in self.prompts[-2:]]
-        if self.method.reads_pairs and len(self.task.fields) > 1 and len(sides) == 2 and sides[0] == sides[1]:
-            raise MaskMatchError(
-                f"The prompts {self.prompts[-2].template!r} and {self.prompts[-1].template!r} name the same fields; "
-                "where each side of a pair has a prompt of its own, each names its own side."
-            )
-        whole = self.prompts[0]
-        if self.method.reads_pairs and len(self.prompts) == 3 and any(set(whole.fields) < side for side in sides):
-            raise MaskMatchError(
-                f"Of three prompts the first is that of the pair as a whole, but {whole.template!r} names less than "
-                "another one; put the prompt of the pair first, then those of its sides."
-            )
+        if self.method.reads_pairs:
+            self._check_sides()
         if self.search == "approximate" and self.labels_in_context:
             raise MaskMatchError(
                 f"The label prompt {self.label_prompt.template!r} names a field of the text, so labels are read with "
@@ -94,6 +76,31 @@ class MatcherConfig:
             raise MaskMatchError(
                 "An approximate search knows one vector a label, and late interaction has one for each mask; "
                 "choose exact search."
+            )
+
+    def _check_sides(self) -> None:
+        """Refuse prompts from which the two sides of a pair cannot be read."""
+        places = len(self.prompts) * self.prompt.masks
+        if places not in PAIR_MASKS:
+            told = " and ".join(repr(prompt.template) for prompt in self.prompts)
+            raise MaskMatchError(
+                f"The method {self.method.name} reads two masks, one for each side of a pair, in one prompt or in a "
+                f"prompt each, or three, of which the first is that of the pair as a whole; in {told} there are "
+                f"{places}."
+            )
+        if len(self.prompts) == 1 or len(self.task.fields) == 1:
+            return
+        first, second = (set(prompt.fields) for prompt in self.prompts[-2:])
+        if first == second:
+            raise MaskMatchError(
+                f"The prompts {self.prompts[-2].template!r} and {self.prompts[-1].template!r} name the same fields; "
+                "where each side of a pair has a prompt of its own, each names its own side."
+            )
+        whole = set(self.prompt.fields)
+        if len(self.prompts) == 3 and (not first ^ second <= whole or whole <= first or whole <= second):
+            raise MaskMatchError(
+                "Of three prompts the first is that of the pair as a whole and names both sides, and each of the "
+                f"others names one of them; here the first is {self.prompt.template!r}."
             )
 
     @property
@@ -280,10 +287,10 @@ def own_prompt(task: Task, method: Method) -> str | Sequence[str]:
 
 def templates(given: str | Sequence[str]) -> list[str]:
     """The templates of a pool, or of a single prompt."""
-    templates = [given] if isinstance(given, str) else list(given)
-    if not templates:
+    pool = [given] if isinstance(given, str) else list(given)
+    if not pool:
         raise MaskMatchError("A pool of prompts is empty; give at least one prompt.")
-    return templates
+    return pool
 
 
 def _told(prompts: Sequence[Prompt]) -> str | list[str]:

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.data import is_table
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.evaluation import best_threshold, measure, multi_label_accuracy, multi_label_micro_f1
 from maskmatch.inputs import take_examples
 from maskmatch.prediction import labels_above
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from maskmatch.scorer import Scorer
 
 logger = logging.getLogger("maskmatch")
+
+WORSE_THAN_ANY = -1.0
+"""The score of weights that are no numbers."""
 
 
 class DevData:
@@ -50,8 +53,13 @@ class DevData:
     def __call__(self) -> dict[str, float]:
         """Figures of the weights as they are, with "score" as the one to go by."""
         self._scorer.forget_labels()
-        if self._scorer.config.multi_label:
-            return self._threshold_figures()
+        try:
+            return self._threshold_figures() if self._scorer.config.multi_label else self._figures()
+        except TrainingDivergedError:
+            return {"score": WORSE_THAN_ANY}  # so that weights from before are kept, if there are any
+
+    def _figures(self) -> dict[str, float]:
+        """The task's metric, and accuracy."""
         predicted = [(pairs[0][0],) for pairs in self._scorer.prediction(self._labels).best(self.prompts, 1)]
         truth = [(row,) for row in self._rows]
         measured = measure(truth, predicted, self._labels.readings, usual=self._scorer.config.task.metric)

@@ -103,14 +103,17 @@ def _undone_if_refused(scorer: Scorer, trained: bool) -> Iterator[None]:
     centres = scorer.centres
     try:
         yield
-    except BaseException as error:
-        if isinstance(error, MaskMatchError) and not isinstance(error, TrainingDivergedError):  # nothing was trained
-            scorer.take_centres(centres)
-            if not trained:
-                scorer.forget_model()
-        else:  # the encoder is no longer what it was, whichever scorer it was trained by
-            scorer.take_centres(NO_CENTRES)
-            scorer.forget_labels()
+    except TrainingDivergedError:
+        scorer.give_up()
+        raise
+    except MaskMatchError:  # nothing was trained
+        scorer.take_centres(centres)
+        if not trained:
+            scorer.forget_model()
+        raise
+    except BaseException:  # the encoder is no longer what it was, whichever scorer it was trained by
+        scorer.take_centres(NO_CENTRES)
+        scorer.forget_labels()
         raise
 
 

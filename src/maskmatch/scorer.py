@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from maskmatch.encoder import Encoder, TokenBatch, encode_prompts
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.kept_labels import KeptLabels
 from maskmatch.label_examples import NO_CENTRES, Centres, check_examples, split_examples
 from maskmatch.label_vectors import LabelLayout, LabelVectorStore
@@ -47,9 +47,12 @@ class Scorer:
         self._model: MatchingModel | None = None
         self._centres = NO_CENTRES
         self._prediction: tuple[LabelSet, int, Prediction] | None = None  # with the labels and weights it is of
+        self._diverged = False
 
     def model(self, labels: LabelSet) -> MatchingModel:
         """The model, made when it is first needed: a label matrix has to know the number of labels."""
+        if self._diverged:
+            raise TrainingDivergedError("The training of this classifier diverged, so it cannot be used; load it anew.")
         if self._model is None:
             self._model = self._new_model(len(labels))
         return self._model
@@ -134,6 +137,12 @@ class Scorer:
         self._store = LabelVectorStore()
         self._prediction = None
 
+    def give_up(self) -> None:
+        """Refuse to work from now on: training left weights that are no numbers."""
+        self.take_centres(NO_CENTRES)
+        self.forget_labels()
+        self._diverged = True
+
     def forget_model(self) -> None:
         """Drop what was drawn at random for a method that has not been trained yet."""
         self._model = None
@@ -205,7 +214,7 @@ class Scorer:
         """
         model = self.model(labels)
         if model.matrix is not None:
-            vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
+            vectors = _numbers(model.matrix().detach())  # (K, 1, 1, dim), whatever phrases a label has
             return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
         layout, flat = self.layout(labels), self.label_text_vectors(labels)
         centres = self._centres
@@ -214,7 +223,7 @@ class Scorer:
             centres = centres.joined(of_examples)
         if len(centres):
             flat = centres.move(flat, [label.id for label in labels.labels for _ in label.texts])
-        return layout.arrange(flat), layout.present.to(flat.device)
+        return layout.arrange(_numbers(flat)), layout.present.to(flat.device)
 
     def label_texts(self, labels: LabelSet) -> Sequence[LabelText]:
         """All that the method reads for labels, examples included."""
@@ -311,3 +320,13 @@ def _reads_alike(one: MatcherConfig, other: MatcherConfig) -> bool:
     """Whether two configs read the same vectors: by one method, with the same prompts, debiased alike."""
     first, second = ((each.method, each.prompts, each.label_prompts, each.debias) for each in (one, other))
     return first == second
+
+
+def _numbers(vectors: torch.Tensor) -> torch.Tensor:
+    """Label vectors, if all that they hold are numbers."""
+    if not bool(vectors.isfinite().all()):
+        raise TrainingDivergedError(
+            "Label vectors are no numbers: the training diverged, or the encoder's weights are damaged; load "
+            "another one."
+        )
+    return vectors

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("maskmatch")
 
-LOSS_RISE = 1.1
-"""From how many times the loss at the beginning on a loss at the end has risen: a step or two of noise may bring it up.
-"""
+LOSS_RISE = 0.1
+"""By how much the mean loss of the second half of a run has to be above that of the first to be told of."""
 
 EVALUATIONS = 10
 """How often a run looks at the dev data."""
@@ -102,7 +101,7 @@ def train(
         finally:
             model.eval()  # also when training was interrupted
         seconds = time.perf_counter() - started
-        _check_learned(model, trainer.state.log_history, config)
+        _check_learned(model, trainer)
     return TrainingSummary(
         texts=len(data),
         labels=data.labels,
@@ -126,22 +125,23 @@ def train(
     )
 
 
-def _check_learned(model: MatchingModel, history: Sequence[dict[str, Any]], config: TrainingConfig) -> None:
+def _check_learned(model: MatchingModel, trainer: MatchTrainer) -> None:
     """Refuse weights that are no numbers any more, and tell of a loss that rose."""
+    args, losses = trainer.args, [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    lower = f"choose a learning rate below {args.learning_rate:g}"
     if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+        checkpoints = "" if args.save_only_model or args.save_strategy == "no" else ", and other checkpoints"
         raise TrainingDivergedError(
-            "Training diverged: some weights are no numbers any more, so that this classifier cannot be used. Load it "
-            f"anew, and train it at a lower learning rate than {config.learning_rate:g}."
+            f"Training diverged: some weights are no numbers any more, so nothing can be read with them; {lower}"
+            f"{checkpoints}."
         )
-    losses = [entry["loss"] for entry in history if "loss" in entry]
-    if len(losses) > 1 and losses[-1] > LOSS_RISE * losses[0]:
-        logger.warning(
-            "The loss rose in training, from %.3g to %.3g: the classifier may be worse than before; try a lower "
-            "learning rate than %g.",
-            losses[0],
-            losses[-1],
-            config.learning_rate,
-        )
+    if not all(map(math.isfinite, losses)):
+        logger.warning("Training diverged, and weights from before that were kept, by the dev data; %s.", lower)
+    elif not args.load_best_model_at_end and trainer.state.global_step >= EVALUATIONS:
+        half = len(losses) // 2
+        first, last = (sum(part) / len(part) for part in (losses[:half], losses[half:]))
+        if last > first + LOSS_RISE:
+            logger.warning("The loss rose in training, from %.2f to %.2f on average; %s.", first, last, lower)
 
 
 def _checkpoint(model: MatchingModel, data: BatchSource, config: TrainingConfig) -> str | None:
@@ -368,6 +368,7 @@ def _arguments(
         "seed": config.seed,
         "data_seed": config.seed,
         "logging_steps": look,
+        "logging_nan_inf_filter": False,  # a loss that is no number must not look like one of zero
         "use_cpu": on_cpu,
         "report_to": "none",
         "disable_tqdm": True,

@@ -76,7 +76,7 @@ def test_refusals(run: Run, model: Path, tiny: Tiny, toy: Path, tmp_path: Path) 
     fails(run("predict", tmp_path / "e", "--text", "x", "--threshold", "0.5"), "several labels")
     fails(run("classify", "--model", tmp_path / "e", "--labels", "a,b", "--text", "x"), "is an export")
     for command in ("show", "check", "expand"):
-        fails(run("labels", command, tmp_path / "e"), "is an export", "the classifier that it was made from")
+        fails(run("labels", command, tmp_path / "e"), "is an export", "the folder of the classifier")
     fails(run("labels", "add", tmp_path / "e", "parcel"), "is an export")
     is_wrong_usage(run("export"), "Missing argument")
 

@@ -23,6 +23,14 @@ def test_pairs_are_read_as_a_whole_before_anything_is_learned(run: Run, tiny: Ti
     given = ["labels", "check", NAMES, "--model", tiny("bert"), "--task", "nli", "--texts", pairs]
     assert "distance of two texts" not in run(*given).out
     assert "distance of two texts" in run(*given, "--method", "pair-matching").out
+    bare = ["all-MiniLM-L6-v2" if part == tiny("bert") else part for part in given]
+    assert "distance of two texts" not in run(*bare).out
+
+
+def test_lists_of_names_that_could_be_no_path(run: Run, tiny: Tiny) -> None:
+    for names in (", ".join(f"label number {number}" for number in range(40)), "~approx, exact"):
+        result = run("labels", "check", names, "--model", tiny("bert"))
+        assert result.code == 0, result.err
 
 
 class TestExpand:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from maskmatch.data import Columns, guess_columns
@@ -122,12 +124,13 @@ class TestNamedColumns:
         (["text", "text_b", "label"], ["text"], {}, ["'text_b'"]),
         (["text", "Head", "tail", "label"], ["text"], {}, ["'Head'", "'tail'"]),
         (["text", "text_b", "label"], PAIR, {}, []),
+        (["text", "a", "text_b", "label"], PAIR, {"named": {"text_b": "a"}}, []),
         (["text", "text_b", "label"], ["text"], {"want_label": False}, []),
         (["text", "source", "label"], ["text"], {}, []),
     ],
 )
 def test_a_field_of_another_task_that_is_not_read_is_told(
-    columns: list[str], fields: list[str], options: dict[str, bool], told: list[str], caplog: pytest.LogCaptureFixture
+    columns: list[str], fields: list[str], options: dict[str, Any], told: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     guess_columns(columns, fields, **options)
     assert len(caplog.records) == bool(told)

@@ -15,6 +15,8 @@ from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError, check_labels
 from maskmatch.expansion.ground import Ground, unit
 from maskmatch.label_check.check import _far_and_crowding
 from maskmatch.label_check.label_map import map_picture, positions, shown_share
+from maskmatch.label_check.suggestions import tell_apart_hint
+from maskmatch.label_check.texts_of_labels import TextsOfLabels
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -204,6 +206,15 @@ class TestFindings:
             found = [each for each in _far_and_crowding(ground, nearest, None) if each.kind == "crowding"]
             assert [each.labels[0] for each in found] == crowded
 
+    def test_a_label_may_draw_as_many_texts_as_it_has(self, default: MaskMatcher) -> None:
+        ground = Ground(default, LabelSet.of(list(CROWD[:2])))
+        nearest = np.array([0] * 18 + [1] * 2)
+        texts = ["Where is my money?"] * 20
+        known = TextsOfLabels.labelled(texts, [CROWD[place] for place in nearest], ground.labels)
+        others = TextsOfLabels.labelled(texts, [CROWD[place % 2] for place in range(20)], ground.labels)
+        assert not _far_and_crowding(ground, nearest, known)
+        assert [each.kind for each in _far_and_crowding(ground, nearest, others)] == ["crowding"]
+
     def test_a_single_label_has_nothing_to_be_compared_with(self, default: MaskMatcher) -> None:
         found = check_labels(default, ["refund"], texts=["Where is my money?"] * 9)
         assert not found.findings
@@ -215,20 +226,45 @@ class TestFindings:
         assert not any("unknown" in note for note in check_labels(matcher, test=(TEXTS, TRUTH)).notes)
 
     def test_sides_that_nothing_was_learned_about_are_no_ground_for_findings(self, tiny: Callable[[str], Path]) -> None:
-        pairs = [{"text": text, "text_b": "It is about money."} for text in TEXTS]
+        pairs = [{"text": TEXTS[0], "text_b": "It is about money."}] * 12  # all of them come nearest to one label
         given = {"labels": ["same", "other"], "task": "nli"}
         apart, whole = (
-            check_labels(MaskMatcher.from_pretrained(tiny("bert"), method=method, **given), texts=pairs).notes
+            check_labels(MaskMatcher.from_pretrained(tiny("bert"), method=method, **given), texts=pairs)
             for method in (None, "mask-matching")
         )
-        assert any("learns in training what the distance of two texts says" in note for note in apart)
-        assert not whole
+        assert any("learns in training what the distance of two texts says" in note for note in apart.notes)
+        assert not {"unmatched", "crowding"} & {each.kind for each in apart.findings}
+        assert not whole.notes
+        assert {"unmatched", "crowding"} & {each.kind for each in whole.findings}
 
     def test_a_name_is_not_told_to_stress_its_own_words(self, default: MaskMatcher) -> None:
         close = check_labels(default, ["card arrival", "card arrivals"]).findings[0]
         assert close.kind == "close"
         assert 'All that sets them apart is "arrival" in "card arrival" and "arrivals"' in close.suggestion
         assert "stress" not in close.suggestion
+
+    @pytest.mark.parametrize(
+        ("names", "told"),
+        [
+            (("a card", "a lost card"), 'All that sets them apart is "lost" in "a lost card". '),
+            (("card in", "card on"), ""),
+            (("refund", "exchange rate"), ""),
+            (("card", "card"), ""),
+        ],
+    )
+    def test_what_sets_two_names_apart_is_told_where_they_share_words(self, names: tuple[str, str], told: str) -> None:
+        hint = tell_apart_hint(names, ([], []))
+        assert told in hint
+        assert ("sets them apart" in hint) == bool(told)
+        assert "Give each a description" in hint
+
+    def test_confused_labels_are_not_told_to_stress_their_own_words(self, matcher: MaskMatcher) -> None:
+        predicted = matcher.predict(TEXTS)
+        turned = [next(name for name in LABELS if name != guess) for guess in predicted]
+        for each in check_labels(matcher, test=(TEXTS, turned)).findings:
+            for name in LABELS if each.kind == "confused" else ():
+                stressed = each.suggestion.partition(f'"{name}" could stress ')[2].partition(";")[0]
+                assert not set(name.split()) & set(stressed.replace('"', "").replace(",", "").split())
 
     def test_refusals(self, matcher: MaskMatcher, tiny: Callable[[str], Path]) -> None:
         with pytest.raises(MaskMatchError, match="leave labels out"):

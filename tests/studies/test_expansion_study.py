@@ -38,7 +38,7 @@ def test_the_answer_follows_the_cells() -> None:
     assert f"better: {EXAMPLES}" in words
     assert f"worse: {TYPICAL}" in words
     assert told.figures["gains"]["zero-shot"][EXAMPLES]["agnews"] == 0.1
-    assert words.count("take more than 1.0 on no dataset: names and examples (+") == 1
+    assert words.count("take more than 1.0 points on no dataset. Such are: names and examples (+") == 1
 
 
 def test_what_loses_on_one_dataset_is_not_good_enough() -> None:
@@ -46,4 +46,4 @@ def test_what_loses_on_one_dataset_is_not_good_enough() -> None:
     harmed = {place: 0.5 + 0.2 * (place[1] == EXAMPLES) * (-1 if place[0] == "agnews" else 1) for place in places}
     told = " ".join(STUDY.conclude(found_of(STUDY, harmed)).sentences)
     assert f"{EXAMPLES} bring +12.0 points on average" in told
-    assert "on no dataset: none does." in told
+    assert "on no dataset. Such are: none." in told

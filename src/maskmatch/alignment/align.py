@@ -16,7 +16,7 @@ from maskmatch.alignment.batches import SINGLE_FIELD, AlignmentData
 from maskmatch.alignment.card import alignment_card
 from maskmatch.alignment.config import AlignmentConfig
 from maskmatch.encoder import Encoder, adapter_chain, encode_prompts, find_model, move_encoder
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.inputs import take_texts
 from maskmatch.labels import LabelSet, readable
 from maskmatch.methods import METHODS
@@ -129,7 +129,10 @@ def align(
     finally:
         adapter = detach(encoder.model, base).halved()  # what is used is what a folder would hold
     if not adapter.is_finite:
-        raise MaskMatchError(f"The training ran away; choose a learning rate below {config.learning_rate}.")
+        raise TrainingDivergedError(
+            f"Training diverged: the adapter is too large for 16 bits; choose a learning rate below "
+            f"{config.learning_rate:g}."
+        )
     adapter.merge_into(encoder.model)
     return Alignment(adapter, encoder, config, summary, tuple(sources))
 

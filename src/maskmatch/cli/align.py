@@ -91,7 +91,8 @@ def align(
         )
     output = output.expanduser()
     check_output(output, model)  # before the work, not after it
-    config = learning.config(seed)
+    with options.wrong_usage():
+        config = learning.config(seed)
     examples = _load_texts(texts, reading)
     names = None if labels is None else load_labels(labels)
     sets = [] if label_sets is None else load_label_sets(label_sets)

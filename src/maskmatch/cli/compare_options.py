@@ -131,7 +131,8 @@ class Regimes:
 
         found = [Regime("zero-shot")] if self.zero_shot else []
         found += [Regime("shots", number) for number in self.shots or ()]
-        found += [Regime("fraction", part) for part in self.fraction or ()]
+        with options.wrong_usage("--fraction"):
+            found += [Regime("fraction", part) for part in self.fraction or ()]
         if self.full or not found:
             found += [Regime("fraction", 0.1)] if paper and not found else []
             found.append(Regime("full"))

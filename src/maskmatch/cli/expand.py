@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -69,8 +70,8 @@ def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher
     from maskmatch.saving import is_saved
 
     options.refuse_export(labels)
-    folder = Path(labels).expanduser()
-    if folder.is_dir() and is_saved(folder):
+    folder = os.path.expanduser(labels)
+    if os.path.isdir(folder) and is_saved(Path(folder)):
         if classifier.model is not None:
             raise typer.BadParameter(f"{labels} is a classifier already; leave it out.", param_hint="--model")
         return classifier.load(None, model=labels)

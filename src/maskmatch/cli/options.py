@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -120,6 +122,15 @@ SkipBadRows = Annotated[
 ]
 
 
+@contextmanager
+def wrong_usage(option: str | None = None) -> Iterator[None]:
+    """What is refused in here is wrong usage: a value that an option cannot have."""
+    try:
+        yield
+    except MaskMatchError as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
 @dataclass(frozen=True)
 class Reading:
     """How rows are read from a file."""
@@ -193,15 +204,15 @@ class Classifier:
         A method that compares the sides of a pair has to learn what their distance says. Before, a pair is read as a
         whole.
         """
+        from maskmatch.encoder import find_model
         from maskmatch.methods import find_method
         from maskmatch.saving import is_saved
         from maskmatch.tasks import find_task
 
-        folder = None if self.model is None else Path(self.model)
-        bare = folder is None or (folder.is_dir() and not is_saved(folder))  # a hub id may be that of a classifier
-        if self.method is not None or self.task is None or not bare:
+        pairs = self.task is not None and find_method(find_task(self.task).method).reads_pairs
+        if self.method is not None or not pairs or is_saved(find_model(self.model)[0]):
             return self.method
-        return "mask-matching" if find_method(find_task(self.task).method).reads_pairs else None
+        return "mask-matching"
 
 
 @dataclass(frozen=True)
@@ -278,14 +289,15 @@ def saved_classifier(folder: str) -> Path | str:
 
 def is_export(folder: str) -> bool:
     """Whether a folder holds an export; nothing is imported to tell."""
-    return (Path(folder).expanduser() / "export.json").exists()
+    # Path.exists fails where a list of label names is too long for a file's name.
+    return os.path.exists(os.path.join(os.path.expanduser(folder), "export.json"))
 
 
 def refuse_export(folder: str) -> None:
     """Say where the labels of an export are to be looked for: it cannot read names any more."""
     if is_export(folder):
         raise MaskMatchError(
-            f"{folder} is an export, which predicts and nothing else; its labels are looked at, checked and edited in "
+            f"{folder} is an export, which reads no names any more; its labels are looked at, checked and edited in "
             "the folder of the classifier that it was made from."
         )
 

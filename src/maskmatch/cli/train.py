@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskmatch.cli import options
-from maskmatch.errors import MaskMatchError
 from maskmatch.training_config import MAX_TOKENS
 
 if TYPE_CHECKING:
@@ -28,8 +27,11 @@ class Draw:
     def __post_init__(self) -> None:
         if self.shots is not None and self.fraction is not None:
             raise typer.BadParameter("give --shots or --fraction, not both.", param_hint="--fraction")
-        if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise typer.BadParameter(f"{self.fraction} is not more than 0 and at most 1.", param_hint="--fraction")
+        if self.fraction is not None:
+            from maskmatch.data import draw_fraction
+
+            with options.wrong_usage("--fraction"):
+                draw_fraction((), self.fraction, 0)
 
     def of(self, rows: Examples, seed: int) -> Examples:
         """The rows that are drawn."""
@@ -93,10 +95,8 @@ class Training:
         """The same as the library takes it."""
         from maskmatch.training_config import TrainingConfig
 
-        try:
+        with options.wrong_usage():
             return TrainingConfig(**vars(self), seed=seed)
-        except MaskMatchError as error:
-            raise typer.BadParameter(str(error)) from error
 
 
 def train(

@@ -12,6 +12,7 @@ from maskmatch.comparison.statistics import RESAMPLES
 from maskmatch.comparison.tuning import Tuning
 from maskmatch.comparison.variants import Variant, variants_of
 from maskmatch.errors import MaskMatchError
+from maskmatch.training_config import TrainingConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,11 +152,23 @@ def notes_of(grids: Sequence[Grid], cells: Sequence[Cell], tuning: Tuning | None
         notes.append(f"{few} little about the spread; take at least 3 to report figures.")
     notes += dict.fromkeys(note for grid in grids for note in _rows_note(grid))
     if tuning is None:
-        own = ", but for what a variant sets by itself" if any(variant.training for variant, _ in pairs) else ""
-        notes.append(f"No method was tuned here: all train by defaults, chosen for methods that match{own}.")
+        notes += _untuned_note([variant for variant, regime in pairs if regime.trains])
     elif any(str(tuning.model) != str(grid.model) for grid in grids):
         notes.append(f"The settings were tuned on the encoder {tuning.model or 'default'}, another than here.")
     return [*notes, *([] if tuning is None else tuning.notes), *_common_notes(cells)]
+
+
+def _untuned_note(trained: Sequence[Variant]) -> list[str]:
+    """That settings were not tuned, where something was trained."""
+    if not trained:
+        return []
+    usual = TrainingConfig()
+    sets = any(
+        variant.epoch_factor != 1 or any(getattr(usual, name) != value for name, value in variant.training.items())
+        for variant in trained
+    )
+    own = ", but for what a variant sets by itself" if sets else ""
+    return [f"No method was tuned here: all train by defaults, chosen for methods that match{own}."]
 
 
 def _rows_note(grid: Grid) -> list[str]:

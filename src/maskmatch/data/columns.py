@@ -194,12 +194,11 @@ class _Search:
 
 def _tell_unread(unused: Sequence[str], fields: Sequence[str]) -> None:
     """Warn of a column that is a field by its name, but of another task: who gives it may expect it to be read."""
-    unread = [column for column in unused if column.strip().casefold() in _OTHER_FIELDS]
+    unread = [column for column in unused if column.strip().casefold() in _OTHER_FIELDS - set(fields)]
     if unread:
         logger.warning(
-            "Not read: %s. The prompt names %s alone; `maskmatch tasks` lists tasks that read more (--task, task= in "
-            "Python).",
-            " and ".join(f"the column {column!r}" for column in unread),
+            "Not read: %s. The classifier's prompt names %s alone; `maskmatch tasks` lists tasks that read more.",
+            ", ".join(map(repr, unread)),
             " and ".join(fields),
         )
 

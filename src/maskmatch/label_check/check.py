@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.evaluation.display import counted
 from maskmatch.expansion import Ground
 from maskmatch.expansion.vocabulary import vocabulary_words
 from maskmatch.inputs import take_examples, take_texts
@@ -33,7 +34,7 @@ ENOUGH_TEXTS = 5
 """How many texts there have to be for each label, on average, to say that none comes near one."""
 
 CROWDING = 4.0
-"""How many times its fair share of texts a label may draw, and to what part of theirs the others may come down."""
+"""How many times its fair share of texts a label may draw; and the others have to keep one in so many of theirs."""
 
 MOST_PAIRS = 30
 """How many pairs of labels are told of, and for how many names words are looked up."""
@@ -60,33 +61,27 @@ def check_labels(
     known = matcher.labels if labels is None else LabelSet.of(labels)
     if known is None:
         raise MaskMatchError("There are no labels to check: give them to check_labels or to from_pretrained.")
+    if test is not None and labels is not None and matcher.labels != known:
+        raise MaskMatchError("Labelled texts tell confusions of the classifier's own labels; leave labels out.")
     ground = Ground(matcher, known)
-    fields = matcher.config.input_fields
-    report: EvaluationReport | None = None
-    material: TextsOfLabels | None = None
-    plain = None if texts is None else take_texts(texts, fields)
-    if test is not None:
-        if labels is not None and matcher.labels != known:
-            raise MaskMatchError("Labelled texts tell confusions of the classifier's own labels; leave labels out.")
-        given, targets = test if isinstance(test, tuple) else (test, None)
-        rows = take_examples(given, targets, fields)
-        report = matcher.evaluate(rows.texts, rows.labels)
-        material = TextsOfLabels.labelled(rows.texts, rows.labels or [], known)
-        if not any(map(len, material.rows)):
-            raise MaskMatchError("None of the labelled texts has a label that is checked; their labels have to agree.")
-        plain = rows.texts if plain is None else plain
+    plain = None if texts is None else take_texts(texts, matcher.config.input_fields)
+    report, material = (None, None) if test is None else _labelled(matcher, known, test)
+    if plain is None and material is not None:
+        plain = list(material.texts)
     vectors = None if plain is None else ground.read_texts(plain)  # (n, dim)
-    if material is None and vectors is not None and plain is not None:
+    unlearned = _unlearned(matcher)
+    if material is None and vectors is not None and plain is not None and not unlearned:
         material = TextsOfLabels.closest(plain, vectors, ground.matched)
     measured = measure(ground, vectors)
     rewriter = Rewriter(ground)
     findings = [*_uninformative(ground, measured, material, rewriter), *_close(ground, material, rewriter)]
     notes = [] if vectors is not None else ["Without texts, it was not looked for names that no text comes near."]
-    if vectors is not None:
+    if vectors is not None and unlearned:
+        notes += unlearned
+    elif vectors is not None:
         nearest = np.asarray((vectors @ ground.matched.T).argmax(axis=1))  # (n,)
         findings += _far_and_crowding(ground, nearest, material)
         notes += _too_few(len(nearest), len(known))
-        notes += _unlearned(matcher)
     if report is not None and material is not None:
         findings += _confused(known, report, material)
         notes += report.unseen_notes
@@ -102,6 +97,17 @@ def check_labels(
         accuracy=None if report is None else report.accuracy,
         notes=tuple(notes),
     )
+
+
+def _labelled(matcher: MaskMatcher, labels: LabelSet, test: Any) -> tuple[EvaluationReport, TextsOfLabels]:
+    """How labelled texts are classified, and which of them are those of each label."""
+    given, targets = test if isinstance(test, tuple) else (test, None)
+    rows = take_examples(given, targets, matcher.config.input_fields)
+    report = matcher.evaluate(rows.texts, rows.labels)
+    material = TextsOfLabels.labelled(rows.texts, rows.labels or [], labels)
+    if not any(map(len, material.rows)):
+        raise MaskMatchError("None of the labelled texts has a label that is checked; their labels have to agree.")
+    return report, material
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,12 @@ def _beyond(name: str, words: Sequence[str]) -> list[str]:
     return [word for word in words if own_words(word, name)]
 
 
+def _apart(names: tuple[str, str], material: TextsOfLabels, places: tuple[int, int]) -> tuple[list[str], list[str]]:
+    """The words that set the texts of two labels apart, and that their names do not have already."""
+    words = material.words_apart(*places)
+    return _beyond(names[0], words[0]), _beyond(names[1], words[1])
+
+
 def _read_as(ground: Ground, places: Sequence[int]) -> list[list[str]]:
     """Words of the encoder's vocabulary that it reads much like the names of some labels."""
     if not places:
@@ -192,8 +204,7 @@ def _close_pair(
     labels: LabelSet, places: tuple[int, int], cosine: float, material: TextsOfLabels | None, rewriter: Rewriter
 ) -> Finding:
     names = labels.labels[places[0]].name, labels.labels[places[1]].name
-    words: tuple[list[str], list[str]] = ([], []) if material is None else material.words_apart(*places)
-    words = _beyond(names[0], words[0]), _beyond(names[1], words[1])
+    words = ([], []) if material is None else _apart(names, material, places)
     return Finding(
         "close",
         (labels[places[0]], labels[places[1]]),
@@ -207,8 +218,8 @@ def _too_few(texts: int, labels: int) -> list[str]:
     if texts >= ENOUGH_TEXTS * labels:
         return []
     return [
-        f"{texts} texts are too few to say which of {labels} names no text comes near and which draw too many; give "
-        f"{ENOUGH_TEXTS * labels} or more."
+        f"{counted(texts, 'text')} {'is' if texts == 1 else 'are'} too few to say which of {counted(labels, 'name')} "
+        f"no text comes near and which draw too many; give {ENOUGH_TEXTS * labels} or more."
     ]
 
 
@@ -217,8 +228,8 @@ def _unlearned(matcher: MaskMatcher) -> list[str]:
     if matcher.training_ is not None or not matcher.config.method.reads_pairs:
         return []
     return [
-        f"The method {matcher.config.method.name} learns in training what the distance of two texts says, so what is "
-        "nearest to which name tells little before; mask-matching reads a pair as a whole."
+        f"The method {matcher.config.method.name} learns in training what the distance of two texts says, so before "
+        "that it was not looked for names that no text comes near; mask-matching reads a pair as a whole."
     ]
 
 
@@ -228,8 +239,10 @@ def _far_and_crowding(ground: Ground, nearest: NDArray[np.int64], material: Text
     if len(nearest) < ENOUGH_TEXTS * len(labels):
         return []
     counts = np.bincount(nearest, minlength=len(labels))
-    fair = 1 / len(labels)
-    most = len(nearest) * min(CROWDING * fair, 1 - (1 - fair) / CROWDING)  # the second where there are few labels
+    fair = np.full(len(labels), 1 / len(labels))  # (K,)
+    if material is not None and material.known:
+        fair = np.maximum(fair, [len(own) / len(material) for own in material.rows])
+    most = len(nearest) * np.minimum(CROWDING * fair, 1 - (1 - fair) / CROWDING)  # the second where labels are few
     trouble = _Trouble(
         "unmatched",
         f'No text comes nearest to "{{}}", of {len(nearest)} texts.',
@@ -244,7 +257,7 @@ def _far_and_crowding(ground: Ground, nearest: NDArray[np.int64], material: Text
             "If that is more than you expect, the name is too general: say what is special about its texts.",
         )
         for place in np.argsort(-counts, kind="stable").tolist()
-        if counts[place] > most
+        if counts[place] > most[place]
     ]
     return far + crowded
 
@@ -264,7 +277,7 @@ def _confused(labels: LabelSet, report: EvaluationReport, material: TextsOfLabel
                 "confused",
                 pair,
                 f'{each.count} of {total} texts of "{names[0]}" are taken for "{names[1]}".',
-                tell_apart_hint(names, material.words_apart(first, second)),
+                tell_apart_hint(names, _apart(names, material, (first, second))),
             )
         )
     return findings

@@ -84,10 +84,12 @@ def tell_apart_hint(names: tuple[str, str], words: tuple[Sequence[str], Sequence
         names: The two names.
         words: Words that are typical of the texts of each; without any, it is told what each name has of its own.
     """
-    both = ((names[0], names[1], words[0]), (names[1], names[0], words[1]))
-    parts = [f'"{name}" could stress {quoted(typical[:WORDS])}' for name, _, typical in both if typical]
+    both = zip(names, words, strict=True)
+    parts = [f'"{name}" could stress {quoted(typical[:WORDS])}' for name, typical in both if typical]
     if parts:
         return f"{'; '.join(parts)}; a description of each says it best."
-    apart = [f'{quoted(own[:WORDS])} in "{name}"' for name, other, _ in both if (own := own_words(name, other))]
-    told = f"All that sets them apart is {' and '.join(apart)}. " if apart else ""
+    own = own_words(names[0], names[1]), own_words(names[1], names[0])
+    alike = len(own[0]) < len(own_words(names[0], ""))  # a word in common, so that the others are what differs
+    apart = [f'{quoted(words)} in "{name}"' for name, words in zip(names, own, strict=True) if words]
+    told = f"All that sets them apart is {' and '.join(apart)}. " if alike and apart else ""
     return f"{told}Give each a description that says what it is and the other is not, or make them one label."

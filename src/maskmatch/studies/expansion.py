@@ -123,15 +123,12 @@ def _bar_sentence(gains: dict[str, dict[str, float]]) -> str | None:
     known = {name: own for name, own in gains.items() if own}
     if not known:
         return None
-    good = [
-        name
-        for name, own in known.items()
-        if sum(own.values()) / len(own) >= WANTED_GAIN and min(own.values()) >= -MOST_LOST
-    ]
-    reached = " and ".join(f"{name} ({points(sum(known[name].values()) / len(known[name]))})" for name in good)
+    means = {name: sum(own.values()) / len(own) for name, own in known.items()}
+    good = [name for name, own in known.items() if means[name] >= WANTED_GAIN and min(own.values()) >= -MOST_LOST]
+    reached = "; ".join(f"{name} ({points(means[name])})" for name in good)
     return (
         f"Zero-shot, an expansion should bring {points(WANTED_GAIN)} points on average, and take more than "
-        f"{100 * MOST_LOST:.1f} on no dataset: {f'{reached} do' if good else 'none does'}."
+        f"{100 * MOST_LOST:.1f} points on no dataset. Such are: {reached or 'none'}."
     )
 
 

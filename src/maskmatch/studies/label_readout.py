@@ -18,7 +18,6 @@ from maskmatch.studies.words import (
     against,
     corrected,
     few_seeds,
-    points,
     sentence_case,
     trials,
 )
@@ -89,30 +88,36 @@ def conclude(found: Found) -> Conclusion:
         ("The same on both sides", [*ALIKE, *BARE_ALIKE]),
         ("Crossed", CROSSED),
     )
+    answer: list[str | None] = []
+    pictures = []
     for regime in found.regimes:
         for suffix in ENCODERS:
             for about, names in sides:
-                sentences.append(_side_sentence(found, about, names, suffix, regime))
+                sentences += _side_sentences(found, about, names, suffix, regime)
             sentences.append(_prompt_sentence(found, suffix, regime))
-    answer = [told for regime in found.regimes for suffix in ENCODERS if (told := _answer(found, suffix, regime))]
-    pictures = [_picture(found, suffix, regime) for regime in found.regimes for suffix in ENCODERS]
-    said = [*answer, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
-    return Conclusion(said, pictures=list(filter(None, pictures)), answer=answer)
+            for datasets in _tried_on(found, suffix, regime):
+                answer.append(_answer(found, suffix, regime, datasets))
+                pictures.append(_picture(found, suffix, regime, datasets))
+    known = [told for told in answer if told]
+    said = [*known, *filter(None, sentences), HOW_TESTED, *few_seeds(found)]
+    return Conclusion(said, pictures=list(filter(None, pictures)), answer=known)
 
 
-def _side_sentence(found: Found, about: str, names: Sequence[str], suffix: str, regime: str) -> str | None:
-    """Ways of reading against the mask on both sides, on the datasets on which all of them were tried."""
-    reference, tried = BOTH_MASKS + suffix, _own(found, suffix, regime)
-    others = [name + suffix for name in names if name + suffix in tried]
-    datasets = _shared(found, [reference, *others], regime)
-    return against(found, reference, others, regime, datasets=datasets, about=about + _on(found, datasets, regime))
+def _side_sentences(found: Found, about: str, names: Sequence[str], suffix: str, regime: str) -> list[str | None]:
+    """Ways of reading against the mask on both sides: a sentence for all that were tried on the same datasets."""
+    told = []
+    for datasets in _tried_on(found, suffix, regime):
+        others = [name + suffix for name in names if _datasets(found, name + suffix, regime) == datasets]
+        where = about + _on(found, datasets, regime)
+        told.append(against(found, BOTH_MASKS + suffix, others, regime, datasets=datasets, about=where))
+    return told
 
 
-def _picture(found: Found, suffix: str, regime: str) -> str:
-    """All ways of reading that were tried with one encoder, on the datasets on which all of them were."""
-    names = _own(found, suffix, regime)
-    datasets = _shared(found, names, regime)
-    heading = f"{regime}{suffix}{_on(found, datasets, regime)}"
+def _picture(found: Found, suffix: str, regime: str, datasets: Sequence[str]) -> str:
+    """All ways of reading that were tried with one encoder on some datasets."""
+    names = _tried(found, suffix, regime, datasets)
+    encoder = ", bare encoder" if suffix else ""
+    heading = f"{regime}{encoder}{_on(found, datasets, regime)}"
     called = {name: name.removesuffix(BARE_ENCODER) for name in names}
     return dot_plot(found, regime, names, heading, datasets=datasets, called=called)
 
@@ -122,16 +127,26 @@ def _own(found: Found, suffix: str, regime: str) -> list[str]:
     return [name for name in found.methods(regime) if name.endswith(BARE_ENCODER) == bool(suffix)]
 
 
-def _shared(found: Found, names: Sequence[str], regime: str) -> list[str]:
-    """The datasets on which all of some variants were tried."""
+def _tried(found: Found, suffix: str, regime: str, datasets: Sequence[str]) -> list[str]:
+    """Those of them that were tried on all of some datasets."""
+    return [name for name in _own(found, suffix, regime) if set(datasets) <= set(_datasets(found, name, regime))]
+
+
+def _tried_on(found: Found, suffix: str, regime: str) -> list[tuple[str, ...]]:
+    """On which datasets ways of reading were tried: most on one, perhaps, and some on more, which come first."""
+    tried = dict.fromkeys(_datasets(found, name, regime) for name in _own(found, suffix, regime))
+    return sorted(tried, key=len, reverse=True)
+
+
+def _datasets(found: Found, name: str, regime: str) -> tuple[str, ...]:
     cells = found.comparison.groups()
-    return [dataset for dataset in found.datasets if all((dataset, regime, name) in cells for name in names)]
+    return tuple(dataset for dataset in found.datasets if (dataset, regime, name) in cells)
 
 
 def _on(found: Found, datasets: Sequence[str], regime: str) -> str:
     """On which datasets, if not on all of the regime."""
     everywhere = {dataset for dataset, own, _ in found.comparison.groups() if own == regime}
-    return "" if everywhere == set(datasets) else f" (on {', '.join(datasets)})"
+    return "" if everywhere == set(datasets) else f" on {', '.join(datasets)}"
 
 
 def _prompt_sentence(found: Found, suffix: str, regime: str) -> str | None:
@@ -144,31 +159,33 @@ def _prompt_sentence(found: Found, suffix: str, regime: str) -> str | None:
     told = [f"{readout} {_verdict(row.verdict)} ({row})" for (readout, _), row in zip(rows, tested, strict=True)]
     if not told:
         return None
-    return f"A bare name instead of the prompted one, {regime}{suffix}: {'; '.join(told)}."
+    datasets = _datasets(found, _name("mask", f"{POOLED[0]} of bare name") + suffix, regime)
+    where = f"{regime}{suffix}{_on(found, datasets, regime)}"
+    return f"A bare name instead of the prompted one, {where}: {'; '.join(told)}."
 
 
 def _verdict(verdict: int) -> str:
     return {1: "gains", -1: "loses", 0: "neither gains nor loses for certain"}[verdict]
 
 
-def _answer(found: Found, suffix: str, regime: str) -> str | None:
-    """Whether the mask is the best place, among the ways that were tried wherever it was."""
+def _answer(found: Found, suffix: str, regime: str, datasets: Sequence[str]) -> str | None:
+    """Whether the mask is the best place, among the ways that were tried on some datasets."""
     reference = BOTH_MASKS + suffix
-    datasets = _shared(found, [reference], regime)
-    names = [name for name in _own(found, suffix, regime) if _shared(found, [name], regime) == datasets]
-    rows = trials(found, reference, [name for name in names if name != reference], regime, datasets)
+    others = [name for name in _tried(found, suffix, regime, datasets) if name != reference]
+    rows = trials(found, reference, others, regime, datasets)
     if not rows:
         return None
-    where = f"{sentence_case(regime)}{suffix}{_on(found, datasets, regime)}"
-    better = {row.name: row for row in rows if row.verdict > 0}
-    if better:
-        best = max(better.values(), key=lambda row: row.accuracy)
-        gain = points(best.result.difference)
-        return f"{where}: the mask on both sides is not the best place to read; {best.name} has {gain} points."
+    encoder = ", bare encoder" if suffix else ""
+    where = f"{sentence_case(regime)}{encoder}{_on(found, datasets, regime)}"
+    best = max((row for row in rows if row.verdict > 0), key=lambda row: row.accuracy, default=None)
+    if best is not None:
+        return (
+            f"{where}: the mask on both sides is not the best place to read; of {len(rows)} others the best is {best}."
+        )
     unclear = [row.name for row in rows if row.verdict == 0]
     if unclear:
-        return f"{where}: nothing beats {reference} for certain, but {', '.join(unclear)} may be as good."
-    return f"{where}: {reference} is better than every other way that was tried."
+        return f"{where}: nothing beats {reference} for certain, but {'; '.join(unclear)} may be as good."
+    return f"{where}: {reference} is better than all {len(rows)} others that were tried."
 
 
 LABEL_READOUT = Study(

@@ -79,7 +79,7 @@ def dot_plot(
         parts.append(text_at(left + WIDTH + 12, y + 4, f"{mean:.3f}", "tick"))
     label = "accuracy, mean over datasets" if every > 1 else "accuracy"
     parts.append(text_at(left + WIDTH / 2, top + height + 38, label, "axis", anchor="middle"))
-    return picture(left + WIDTH + 64, top + height + 48, f"Accuracy {regime}", parts)
+    return picture(left + WIDTH + 64, top + height + 48, f"Accuracy, {heading or regime}", parts)
 
 
 def _of_some(datasets: int, every: int) -> str:

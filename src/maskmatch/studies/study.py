@@ -29,7 +29,7 @@ class Part:
         datasets: Names of datasets, each with its task.
         variants: What is compared; a function of the task where that decides on prompts.
         regimes: How much is learned from.
-        quick: Which variants a quick run takes, by name; None: all.
+        quick: Which variants a quick run takes, by name; None: all; none at all: it leaves the part out.
         seeds: How many seeds at most, where that is fewer than the study's: for what costs much and is asked beside.
     """
 
@@ -160,7 +160,7 @@ class Study:
 
     def quick(self) -> Study:
         """A tiny version, to look at the form: one dataset a part, one seed, few rows, hardly any training."""
-        parts = tuple(_quick_part(part) for part in self.parts)
+        parts = tuple(_quick_part(part) for part in self.parts if part.quick != ())
         return replace(self, parts=parts, seeds=1, test_rows=QUICK_ROWS)
 
 
