@@ -39,7 +39,7 @@ def test_the_answer_follows_the_cells() -> None:
     assert "On agnews (topic), zero-shot, 8 masks in both, late (+40.0" in sentences
     assert "for 7 more tokens a text and 7 a label, label vectors 8 times as long." in sentences
     assert (
-        "On trec50 (question), 5 shots, one mask is enough: of 6 ways none gains for certain, and 0 lose" in sentences
+        "On trec50 (question), 5 shots, one mask is enough: of 6 ways none gains for certain, none loses" in sentences
     )
     assert told.figures["worth it"]["zero-shot"]["agnews"] == "8 masks in both, late"
     assert told.figures["worth it"]["5 shots"]["trec50"] is None
