@@ -110,10 +110,17 @@ def _costs(found: Found, regime: str, datasets: Sequence[str]) -> list[str]:
     for figure, (about, unit) in COSTS.items():
         values = [_mean(found, name, regime, figure, datasets) for name in (REAL, most)]
         if values[0] and values[1]:
-            told.append(
-                f"{about.lower()} {values[0]:,.3g} → {values[1]:,.3g} {unit} ({values[1] / values[0]:.2g} times)"
-            )
+            told.append(f"{about.lower()} {values[0]:,.3g} → {values[1]:,.3g} {unit}{_times(values[1] / values[0])}")
     return [f"From {REAL} to {most}, {regime}: {'; '.join(told)}."] if told else []
+
+
+def _times(ratio: float) -> str:
+    """How many times as much, unless that only says that it was next to nothing before.
+
+    >>> _times(0.654), _times(627.3), _times(7200.0)
+    (' (0.65 times)', ' (627 times)', '')
+    """
+    return "" if ratio > 1000 else f" ({ratio:.2g} times)" if ratio < 10 else f" ({ratio:.0f} times)"
 
 
 def _cost_table(found: Found, regime: str, datasets: Sequence[str]) -> dict[str, dict[str, float | None]]:
