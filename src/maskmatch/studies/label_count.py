@@ -143,7 +143,7 @@ def _accuracy_picture(found: Found, regime: str, datasets: Sequence[str]) -> str
         }
         for kind, names in (("near", NEAR), ("far", FAR))
     }
-    return line_plot(lines, f"Accuracy, {regime}", "labels", logarithmic=True)
+    return line_plot(_grown(lines), f"Accuracy, {regime}", "labels", logarithmic=True)
 
 
 def _cost_picture(found: Found, regime: str, datasets: Sequence[str], figure: str) -> str:
@@ -158,7 +158,12 @@ def _cost_picture(found: Found, regime: str, datasets: Sequence[str], figure: st
     }
     if not any(value for points in lines.values() for value in points.values()):
         return ""
-    return line_plot(lines, f"{about}, {regime}", "labels", unit, logarithmic=True)
+    return line_plot(_grown(lines), f"{about}, {regime}", "labels", unit, logarithmic=True)
+
+
+def _grown(lines: dict[str, dict[float, float]]) -> dict[str, dict[float, float]]:
+    """The lines without those kinds of which nothing was run but the real labels."""
+    return {kind: points for kind, points in lines.items() if len(points) > 1}
 
 
 def _places(found: Found, names: Sequence[str], datasets: Sequence[str]) -> list[tuple[float, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log10
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from maskmatch.comparison.pictures import COLOURS, colours_of, score_range, score_ticks
@@ -112,7 +112,8 @@ def line_plot(
     places = sorted({place for points in drawn.values() for place in points})
     values = [value for points in drawn.values() for value in points.values()]
     scores = up == "accuracy"
-    low, high = score_range(values) if scores else (0.0, max(values) * 1.05 or 1.0)
+    step = round_step(max(values))
+    low, high = score_range(values) if scores else (0.0, step * max(1, ceil(max(values) / step)))
     left, top, height = 64.0, 34.0, 240.0
     positions = [log10(place) if logarithmic else place for place in places]
     first, last = positions[0], positions[-1]
@@ -125,7 +126,7 @@ def line_plot(
         return top + height * (high - value) / (high - low)
 
     parts = [text_at(8, 18, heading, "group")]
-    for value in score_ticks(low, high) if scores else [high * part / 4 for part in range(5)]:
+    for value in score_ticks(low, high) if scores else [step * part for part in range(round(high / step) + 1)]:
         parts.append(f'<path class="grid" d="M{left} {y_of(value):.1f}h{WIDTH}"/>')
         told = f"{value:.2f}" if scores else f"{value:,.4g}"
         parts.append(text_at(left - 8, y_of(value) + 4, told, "tick", anchor="end"))
@@ -152,6 +153,18 @@ def line_plot(
         parts.append(text_at(left + 18, bottom + 12, shorten_name(name, NAME_COLUMNS), "tick", tooltip=name))
         bottom += 18
     return picture(left + WIDTH + 24, bottom + 8, heading, parts)
+
+
+def round_step(most: float) -> float:
+    """A round number of which some four or five, or fewer, reach the most.
+
+    >>> round_step(152.0), round_step(487.0), round_step(0.31)
+    (50.0, 100.0, 0.1)
+    """
+    if most <= 0:
+        return 1.0
+    size = 10.0 ** floor(log10(most / 5))
+    return next(factor * size for factor in (1, 2, 5, 10) if most <= 5 * factor * size)
 
 
 def scatter_plot(across: Mapping[str, float], up: Mapping[str, float], name: str) -> str:
