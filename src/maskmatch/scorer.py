@@ -204,6 +204,11 @@ class Scorer:
             kept = KeptLabels.to_come(present, similarity.config, scale=scale, offset=offset)
             return Prediction(*path, kept, TorchRuntime(model), TorchRuntime(model, of_labels=True))
         vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
+        if not np.isfinite(vectors).all():
+            raise TrainingDivergedError(
+                "Label vectors are no numbers: the training diverged, or the encoder's weights are damaged; load "
+                "another one."
+            )
         kept = KeptLabels.of(vectors, present, similarity.config, scale=scale, offset=offset)
         return Prediction(*path, kept, TorchRuntime(model))
 
@@ -214,7 +219,7 @@ class Scorer:
         """
         model = self.model(labels)
         if model.matrix is not None:
-            vectors = _numbers(model.matrix().detach())  # (K, 1, 1, dim), whatever phrases a label has
+            vectors = model.matrix().detach()  # (K, 1, 1, dim), whatever phrases a label has
             return vectors, torch.ones(vectors.shape[:2], dtype=torch.bool, device=vectors.device)
         layout, flat = self.layout(labels), self.label_text_vectors(labels)
         centres = self._centres
@@ -223,7 +228,7 @@ class Scorer:
             centres = centres.joined(of_examples)
         if len(centres):
             flat = centres.move(flat, [label.id for label in labels.labels for _ in label.texts])
-        return layout.arrange(_numbers(flat)), layout.present.to(flat.device)
+        return layout.arrange(flat), layout.present.to(flat.device)
 
     def label_texts(self, labels: LabelSet) -> Sequence[LabelText]:
         """All that the method reads for labels, examples included."""
@@ -320,13 +325,3 @@ def _reads_alike(one: MatcherConfig, other: MatcherConfig) -> bool:
     """Whether two configs read the same vectors: by one method, with the same prompts, debiased alike."""
     first, second = ((each.method, each.prompts, each.label_prompts, each.debias) for each in (one, other))
     return first == second
-
-
-def _numbers(vectors: torch.Tensor) -> torch.Tensor:
-    """Label vectors, if all that they hold are numbers."""
-    if not bool(vectors.isfinite().all()):
-        raise TrainingDivergedError(
-            "Label vectors are no numbers: the training diverged, or the encoder's weights are damaged; load "
-            "another one."
-        )
-    return vectors

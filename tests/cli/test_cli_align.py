@@ -209,9 +209,9 @@ class TestAlignRefusals:
         fails(align(toy, "--check", tmp_path / "several.jsonl"), "several labels")
 
     def test_settings(self, align: Run, toy: Path) -> None:
-        fails(align(toy, "--learning-rate", "0"), "learning_rate is 0")
-        fails(align(toy, "--seed", "-1"), "seed is -1")
-        fails(align(toy, "--resume"), "checkpoints")
+        is_wrong_usage(align(toy, "--learning-rate", "0"), "learning_rate is 0")
+        is_wrong_usage(align(toy, "--seed", "-1"), "seed is -1")
+        is_wrong_usage(align(toy, "--resume"), "checkpoints")
 
     def test_usage(self, align: Run, toy: Path, run: Run) -> None:
         is_wrong_usage(align(toy, "--steps", "0"), "--steps")

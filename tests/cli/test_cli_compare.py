@@ -141,7 +141,7 @@ def test_failures_are_one_sentence(run: Run, tiny: Tiny, data: Path, tmp_path: P
     out = ["-o", tmp_path / "out", "--model", tiny("bert")]
     fails(run("compare", train, train, "--methods", "magic", *out), "no method 'magic'", "mask-matching")
     fails(run("compare", train, train, "--methods", "fine-tuning", "--zero-shot", *out), "without training")
-    fails(run("compare", train, train, "--fraction", 1.5, *out), "fraction is 1.5")
+    is_wrong_usage(run("compare", train, train, "--fraction", 1.5, *out), "fraction is 1.5")
     fails(run("compare", train, train, "--reference", "fine-tuning", "--methods", "mask-matching", *out), "reference")
     fails(run("compare", "--data", data, "--datasets", "none", *out), "no dataset 'none'")
     fails(run("compare", "--data", data, "--datasets", "bank:magic", *out), "no task preset")

@@ -45,3 +45,6 @@ def test_what_is_refused(run: Run, tmp_path: Path) -> None:
     how = ["--data", tmp_path, "-o", tmp_path / "out", "--datasets"]
     fails(run("study", "prompts", *how, "shop"), "has no dataset 'shop'", "NAME:TASK")
     fails(run("study", "prompts", *how, "shop:intent"), "There is no dataset 'shop'")
+    fails(run("study", "prompts", *how, "trec50@10"), "There is no dataset 'trec50'")
+    (tmp_path / "maskmatch.json").write_text("{}")
+    fails(run("study", "prompts", "--data", tmp_path, "-o", tmp_path), "holds a classifier")

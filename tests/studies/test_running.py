@@ -77,9 +77,13 @@ def test_a_study_runs_is_kept_and_tells_its_conclusion(
     labels = {cell.settings["labels"] for cell in result.comparison.cells if cell.method == NUMBERED}
     assert len(labels) == 2  # a digest for each seed's names
     ran.clear()
+    (tmp_path / "picture-9.svg").write_text("of an earlier run")
     again = run_study(study, data, tmp_path, model=tiny("bert"), resamples=200)
     assert ran == []
     assert again.sentences == result.sentences
+    assert [path.name for path in tmp_path.glob("picture-*.svg")] == ["picture-1.svg"]
+    with pytest.raises(MaskMatchError, match="holds the study 'small'; name another folder"):
+        run_study(replace(study, name="other"), data, tmp_path, model=tiny("bert"))
 
 
 def test_what_is_said_is_what_the_cells_show() -> None:

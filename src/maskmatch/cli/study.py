@@ -76,13 +76,14 @@ def _named(datasets: str, study: Study) -> dict[str, str]:
 
     found = {}
     for part in filter(None, (part.strip() for part in datasets.split(","))):
-        if ":" not in part and part not in study.datasets:
+        task = study.datasets.get(part, study.datasets.get(part.partition("@")[0]))
+        if ":" not in part and task is None:
             raise MaskMatchError(
                 f"The study {study.name!r} has no dataset {part!r}; write NAME:TASK, or one of its own: "
                 f"{', '.join(study.datasets)}."
             )
-        for name, task in parse_datasets(part, study.datasets.get(part)).items():
-            found[name] = task.name
+        for name, preset in parse_datasets(part, task).items():
+            found[name] = preset.name
     return found
 
 

@@ -31,7 +31,7 @@ class Draw:
             from maskmatch.data import draw_fraction
 
             with options.wrong_usage("--fraction"):
-                draw_fraction((), self.fraction, 0)
+                draw_fraction(("a", "b"), self.fraction, seed=0)
 
     def of(self, rows: Examples, seed: int) -> Examples:
         """The rows that are drawn."""

@@ -33,8 +33,14 @@ if TYPE_CHECKING:
 ENOUGH_TEXTS = 5
 """How many texts there have to be for each label, on average, to say that none comes near one."""
 
+ENOUGH_IN_ALL = 100
+"""How many texts there have to be at most to say that names tell little about them."""
+
 CROWDING = 4.0
 """How many times its fair share of texts a label may draw; and the others have to keep one in so many of theirs."""
+
+FAINT = 0.3
+"""Below this informativeness, names brought less than 25 points without training on the label sets that were tried."""
 
 MOST_PAIRS = 30
 """How many pairs of labels are told of, and for how many names words are looked up."""
@@ -85,6 +91,8 @@ def check_labels(
     if report is not None and material is not None:
         findings += _confused(known, report, material)
         notes += report.unseen_notes
+    if plain is not None and len(plain) >= min(ENOUGH_TEXTS * len(known), ENOUGH_IN_ALL):
+        notes += _faint(measured)
     if len(known) < 2:
         notes.append("There is one label, so there was none to compare its name with.")
     return LabelCheck(
@@ -220,6 +228,16 @@ def _too_few(texts: int, labels: int) -> list[str]:
     return [
         f"{counted(texts, 'text')} {'is' if texts == 1 else 'are'} too few to say which of {counted(labels, 'name')} "
         f"no text comes near and which draw too many; give {ENOUGH_TEXTS * labels} or more."
+    ]
+
+
+def _faint(measured: Informativeness) -> list[str]:
+    """That the names together tell little about the texts, however good each of them is by itself."""
+    if measured.commitment is None or measured.commitment >= FAINT:
+        return []
+    return [
+        f"The texts hardly commit themselves to single names (informativeness {measured.commitment:.2f} of 1): expect "
+        "little of names alone; train with labelled rows, or say the names as the texts would."
     ]
 
 

@@ -55,7 +55,7 @@ class Informativeness:
         scores: Of each name, in the order of labels.
         sense: How far each name is from names that mean nothing, less where its words are none to the encoder.
         distinctness: How far each name is from the nearest other name.
-        commitment: How much the nearest name tells about a text, if there were texts; else None.
+        commitment: How much the nearest name tells about a text, if there were texts and several names; else None.
     """
 
     score: float
@@ -96,7 +96,7 @@ def measure(ground: Ground, texts: NDArray[np.float32] | None = None) -> Informa
     sense = _distance(to_meaningless, usual) * _readability(ground)
     distinctness = _distance(_to_nearest(ground.vectors), usual)
     scores = np.sqrt(sense * distinctness)  # (K,)
-    commitment = None if texts is None else commit(texts, ground.vectors)
+    commitment = None if texts is None or len(ground.labels) < 2 else commit(texts, ground.vectors)
     return Informativeness(
         score=float(scores.mean()) if commitment is None else commitment,
         scores=tuple(scores.tolist()),

@@ -166,5 +166,5 @@ EXPANSION = Study(
         "dropped is compared zero-shot, for words of the vocabulary.",
         "Measured on 1,000 test rows at most.",
     ),
-    minutes=60,
+    minutes=40,
 )

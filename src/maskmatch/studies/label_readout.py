@@ -208,5 +208,5 @@ LABEL_READOUT = Study(
         "Two different pooled read-outs on the two sides (crossed) are tried zero-shot, on the default encoder alone.",
         "Measured on 1,000 test rows at most.",
     ),
-    minutes=45,
+    minutes=30,
 )

@@ -150,5 +150,5 @@ MASKS = Study(
         "What masks cost is counted in tokens, not timed. The default encoder has learned from fewrel_nyt25.",
         "Measured on 1,000 test rows at most.",
     ),
-    minutes=60,
+    minutes=35,
 )

@@ -172,5 +172,5 @@ PAIRS = Study(
         "Training texts have no share in label vectors (example_share 0), as they cannot where labels see the pair.",
     ),
     test_rows=500,
-    minutes=60,
+    minutes=100,
 )

@@ -209,5 +209,5 @@ PROMPTS = Study(
         "--model all-MiniLM-L6-v2 asks the encoder without its adapter.",
         "Measured on 1,000 test rows at most.",
     ),
-    minutes=50,
+    minutes=30,
 )

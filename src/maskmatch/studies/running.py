@@ -81,8 +81,12 @@ class StudyResult:
         make_folder(home)
         write_whole(home / "results.json", json.dumps(self.to_dict(), ensure_ascii=False, indent=2, default=str) + "\n")
         write_whole(home / "report.html", self.to_html())
-        for name, drawn in picture_files(self).items():
+        pictures = picture_files(self)
+        for name, drawn in pictures.items():
             write_whole(home / name, drawn)
+        for path in home.glob("picture-*.svg"):
+            if path.name not in pictures:
+                path.unlink()  # of an earlier run that had more
         write_whole(home / "conclusion.txt", f"{self}\n")
         return home
 
@@ -116,6 +120,8 @@ def run_study(
         command: The command to name in the results.
     """
     study = study.quick() if quick else study
+    if folder is not None:
+        _check_folder(Path(folder).expanduser(), study)
     splits = {name: load_dataset(data, name, task) for name, task in study.datasets.items()}
     grids = [
         Grid(
@@ -135,6 +141,19 @@ def run_study(
     if folder is not None:
         result.save(folder)
     return result
+
+
+def _check_folder(folder: Path, study: Study) -> None:
+    """Refuse a folder of something else before any work is done: a study's files would mix with what it holds."""
+    for name, what in (("maskmatch.json", "a classifier"), ("export.json", "an export")):
+        if (folder / name).exists():
+            raise MaskMatchError(f"{folder} holds {what}; name another folder for the study.")
+    try:
+        other = json.loads((folder / "results.json").read_text(encoding="utf-8"))["study"]
+    except (OSError, ValueError, KeyError, TypeError):  # nothing that a study has written
+        return
+    if other != study.name:
+        raise MaskMatchError(f"{folder} holds the study {other!r}; name another folder for {study.name!r}.")
 
 
 def load_dataset(data: str | Path | Mapping[str, Splits], name: str, task: str) -> Splits:
