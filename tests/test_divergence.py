@@ -64,3 +64,17 @@ def test_a_loss_that_rose_is_told(tiny: Tiny, caplog: pytest.LogCaptureFixture) 
     MaskMatcher.from_pretrained(tiny("bert"), LABELS, similarity="dot").fit(TEXTS, TRUTH, **wild)
     assert "The loss rose in training" in caplog.text
     assert "choose a learning rate below 5." in caplog.text
+
+
+def test_numbers_that_overflow_when_they_are_read_are_refused_too(tiny: Tiny) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    with pytest.raises(TrainingDivergedError, match="loss or weights"):
+        matcher.fit(TEXTS, TRUTH, **{**SHORT, "learning_rate": 1e18})
+
+
+def test_a_run_that_logs_nothing_is_no_run_whose_loss_rose(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
+    for arguments in ({"logging_strategy": "no"}, {"logging_steps": 500}):
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+        matcher.fit(TEXTS, TRUTH, arguments=arguments, **SHORT)
+        assert matcher.training_ is not None
+    assert not caplog.records

@@ -6,7 +6,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.data import is_table
-from maskmatch.errors import MaskMatchError, TrainingDivergedError
+from maskmatch.divergence import holds_numbers
+from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold, measure, multi_label_accuracy, multi_label_micro_f1
 from maskmatch.inputs import take_examples
 from maskmatch.prediction import labels_above
@@ -53,10 +54,16 @@ class DevData:
     def __call__(self) -> dict[str, float]:
         """Figures of the weights as they are, with "score" as the one to go by."""
         self._scorer.forget_labels()
-        try:
-            return self._threshold_figures() if self._scorer.config.multi_label else self._figures()
-        except TrainingDivergedError:
+        if not self._reads_numbers():
             return {"score": WORSE_THAN_ANY}  # so that weights from before are kept, if there are any
+        return self._threshold_figures() if self._scorer.config.multi_label else self._figures()
+
+    def _reads_numbers(self) -> bool:
+        """Whether weights are numbers, and what they read of labels too: very large ones overflow on the way."""
+        if not holds_numbers(self._scorer.model(self._labels)):
+            return False
+        in_context = self._scorer.config.labels_in_context
+        return in_context or bool(self._scorer.label_vectors(self._labels)[0].isfinite().all())
 
     def _figures(self) -> dict[str, float]:
         """The task's metric, and accuracy."""

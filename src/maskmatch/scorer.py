@@ -204,11 +204,6 @@ class Scorer:
             kept = KeptLabels.to_come(present, similarity.config, scale=scale, offset=offset)
             return Prediction(*path, kept, TorchRuntime(model), TorchRuntime(model, of_labels=True))
         vectors, present = (tensor.cpu().numpy() for tensor in self.label_vectors(labels))
-        if not np.isfinite(vectors).all():
-            raise TrainingDivergedError(
-                "Label vectors are no numbers: the training diverged, or the encoder's weights are damaged; load "
-                "another one."
-            )
         kept = KeptLabels.of(vectors, present, similarity.config, scale=scale, offset=offset)
         return Prediction(*path, kept, TorchRuntime(model))
 

@@ -22,7 +22,8 @@ from transformers import (
 )
 
 from maskmatch.checkpoints import PARTS, checkpoint_to_resume
-from maskmatch.errors import MaskMatchError, TrainingDivergedError
+from maskmatch.divergence import check_learned
+from maskmatch.errors import MaskMatchError
 from maskmatch.label_memory import MEMORY_FILE
 from maskmatch.step_batches import EpochOrder, TokenBatches, batch_count, needs_token_batches
 from maskmatch.training_config import TrainingConfig, TrainingSummary
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from maskmatch.model import MatchingModel
 
 logger = logging.getLogger("maskmatch")
-
-LOSS_RISE = 0.1
-"""By how much the mean loss of the second half of a run has to be above that of the first to be told of."""
 
 EVALUATIONS = 10
 """How often a run looks at the dev data."""
@@ -101,7 +99,7 @@ def train(
         finally:
             model.eval()  # also when training was interrupted
         seconds = time.perf_counter() - started
-        _check_learned(model, trainer)
+        check_learned(model, trainer.args, trainer.state)
     return TrainingSummary(
         texts=len(data),
         labels=data.labels,
@@ -123,25 +121,6 @@ def train(
             "seed": config.seed,
         },
     )
-
-
-def _check_learned(model: MatchingModel, trainer: MatchTrainer) -> None:
-    """Refuse weights that are no numbers any more, and tell of a loss that rose."""
-    args, losses = trainer.args, [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
-    lower = f"choose a learning rate below {args.learning_rate:g}"
-    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
-        checkpoints = "" if args.save_only_model or args.save_strategy == "no" else ", and other checkpoints"
-        raise TrainingDivergedError(
-            f"Training diverged: some weights are no numbers any more, so nothing can be read with them; {lower}"
-            f"{checkpoints}."
-        )
-    if not all(map(math.isfinite, losses)):
-        logger.warning("Training diverged, and weights from before that were kept, by the dev data; %s.", lower)
-    elif not args.load_best_model_at_end and trainer.state.global_step >= EVALUATIONS:
-        half = len(losses) // 2
-        first, last = (sum(part) / len(part) for part in (losses[:half], losses[half:]))
-        if last > first + LOSS_RISE:
-            logger.warning("The loss rose in training, from %.2f to %.2f on average; %s.", first, last, lower)
 
 
 def _checkpoint(model: MatchingModel, data: BatchSource, config: TrainingConfig) -> str | None:

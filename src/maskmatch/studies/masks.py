@@ -112,7 +112,8 @@ def _on(found: Found, dataset: str, names: Sequence[str], regime: str) -> tuple[
         others = f"; so do {', '.join(map(str, gains[1:]))}" if len(gains) > 1 else ""
         return f"{begin} {best} gains most over one mask, for {cost_of(best.name)}{others}.", best.name
     losses = sum(row.verdict < 0 for row in rows)
-    told = f"{begin} one mask is enough: of {len(rows)} ways none gains for certain, {losses or 'none'} loses."
+    lost = f"{losses or 'none'} {'loses' if losses < 2 else 'lose'}"
+    told = f"{begin} one mask is enough: of {len(rows)} ways none gains for certain, {lost}."
     return told, None
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NAME_COLUMNS = 60
 WIDTH = 360.0
+LEGEND_LINE = 18.0
 
 
 def dot_plot(
@@ -42,14 +43,7 @@ def dot_plot(
     known = [(name, value) for name, value in rows if value is not None]
     if not known:
         return ""
-    singles = {
-        name: {
-            dataset: value
-            for dataset in shown
-            if (value := found.comparison.accuracy(name, regime, [dataset])) is not None
-        }
-        for name, _ in known
-    }
+    singles = {name: _by_dataset(found, name, regime, shown) for name, _ in known}
     low, high = score_range([value for each in singles.values() for value in each.values()])
     every = len({dataset for each in singles.values() for dataset in each})
     shown_as = {
@@ -80,6 +74,12 @@ def dot_plot(
     label = "accuracy, mean over datasets" if every > 1 else "accuracy"
     parts.append(text_at(left + WIDTH / 2, top + height + 38, label, "axis", anchor="middle"))
     return picture(left + WIDTH + 64, top + height + 48, f"Accuracy, {heading or regime}", parts)
+
+
+def _by_dataset(found: Found, name: str, regime: str, datasets: Sequence[str]) -> dict[str, float]:
+    """The accuracy of a variant on each dataset that it was tried on."""
+    scores = {dataset: found.comparison.accuracy(name, regime, [dataset]) for dataset in datasets}
+    return {dataset: score for dataset, score in scores.items() if score is not None}
 
 
 def _of_some(datasets: int, every: int) -> str:
@@ -147,12 +147,19 @@ def line_plot(
     parts.append(
         f'<text class="axis" text-anchor="middle" transform="translate(14 {top + height / 2}) rotate(-90)">{up}</text>'
     )
-    bottom = top + height + 48
-    for name, style in styles.items():
-        parts.append(f'<circle class="{style}" cx="{left + 6}" cy="{bottom + 8:.1f}" r="5"/>')
-        parts.append(text_at(left + 18, bottom + 12, shorten_name(name, NAME_COLUMNS), "tick", tooltip=name))
-        bottom += 18
-    return picture(left + WIDTH + 24, bottom + 8, heading, parts)
+    below = top + height + 48
+    parts += _legend(styles, left, below)
+    return picture(left + WIDTH + 24, below + LEGEND_LINE * len(styles) + 8, heading, parts)
+
+
+def _legend(styles: Mapping[str, str], left: float, top: float) -> list[str]:
+    """What each colour stands for, one below the other."""
+    parts = []
+    for place, (name, style) in enumerate(styles.items()):
+        y = top + LEGEND_LINE * place
+        parts.append(f'<circle class="{style}" cx="{left + 6}" cy="{y + 8:.1f}" r="5"/>')
+        parts.append(text_at(left + 18, y + 12, shorten_name(name, NAME_COLUMNS), "tick", tooltip=name))
+    return parts
 
 
 def round_step(most: float) -> float:
