@@ -16,16 +16,16 @@ help:
 	@echo "make bench   measure speed beside other libraries (MASKMATCH_DATA=folder of datasets), about two hours;"
 	@echo "             with ONLY=few_shot another benchmark, with ONLY=all every one"
 	@echo "make adapter make the default encoder's adapter again (MASKMATCH_DATA=folder of datasets)"
-	@echo "make docs    write the pages of figures again from benchmarks/results"
+	@echo "make docs    write the pages of figures again from lab/results"
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml lab/pyproject.toml constraints.txt
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10))" || \
 		{ echo "maskmatch needs Python 3.10 or later; name one with: make PYTHON=python3.12 …"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" -e lab
 	@touch $@
 
 demo: setup
@@ -41,13 +41,13 @@ test: lint
 	$(BIN)/python -m pytest -n auto
 
 bench: setup
-	$(BIN)/python -m benchmarks.run --only $(ONLY)
+	$(BIN)/python -m maskmatch_lab.benchmarks.run --only $(ONLY)
 
 adapter: setup
-	$(BIN)/python -m benchmarks.adapter
+	$(BIN)/python -m maskmatch_lab.benchmarks.adapter
 
 docs: setup
-	$(BIN)/python -m benchmarks.write_docs
+	$(BIN)/python -m maskmatch_lab.benchmarks.write_docs
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

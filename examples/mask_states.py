@@ -1,7 +1,7 @@
-"""First experiment: look at the states at the mask, and how they match.
+"""First experiment: compute mask states by hand and compare them.
 
-Mask Matching puts each text into an input prompt and each label into a label prompt. Both hold a mask, one encoder
-reads both, and its states at the two masks are compared. Here this is done by hand, to see that that is all.
+Mask Matching puts each text into an input prompt and each label into a label prompt. Both contain a mask. One encoder
+encodes both, and its states at the two masks are compared. This script does it by hand, to show that this is all.
 """
 
 import torch
@@ -27,7 +27,7 @@ TRAINING = {
 
 
 def mask_states(matcher: MaskMatcher, prompts: list[str]) -> torch.Tensor:
-    """The encoder's last state at the mask of each prompt, scaled to length 1: (prompts, dim)."""
+    """The encoder's last hidden state at the mask of each prompt, with unit norm: (prompts, dim)."""
     tokenizer, model = matcher.encoder.tokenizer, matcher.encoder.model
     filled = [prompt.replace("{mask}", str(tokenizer.mask_token)) for prompt in prompts]
     batch = tokenizer(filled, padding=True, return_tensors="pt").to(model.device)
@@ -36,12 +36,12 @@ def mask_states(matcher: MaskMatcher, prompts: list[str]) -> torch.Tensor:
     return normalize(states[batch["input_ids"] == tokenizer.mask_token_id], dim=1)
 
 
-def look(matcher: MaskMatcher) -> torch.Tensor:
-    """Print how texts match labels, and the probabilities that follow; returns the cosines (texts, labels)."""
+def show(matcher: MaskMatcher) -> torch.Tensor:
+    """Print the cosines of texts and labels and the resulting probabilities; returns the cosines (texts, labels)."""
     texts = mask_states(matcher, [PROMPT.replace("{text}", text) for text in TEXTS])
     labels = mask_states(matcher, [LABEL_PROMPT.replace("{label}", label) for label in LABELS])
-    cosines = texts @ labels.T  # of vectors of length 1, the dot product is the cosine of their angle
-    # All that is left to do is a softmax over the labels; the small temperature (0.05) makes small leads count.
+    cosines = texts @ labels.T  # the dot product of unit vectors is the cosine
+    # The rest is a softmax over the labels. The small temperature (0.05) makes small leads count.
     by_hand = (cosines / matcher.config.similarity.temperature).softmax(dim=1)
     print(f"{'cosine with':44}{LABELS[0]:>9}{LABELS[1]:>10}   p({LABELS[0]})   predict_proba")
     for text, cosine, mine, its in zip(TEXTS, cosines, by_hand, matcher.predict_proba(TEXTS), strict=True):
@@ -51,19 +51,19 @@ def look(matcher: MaskMatcher) -> torch.Tensor:
 
 
 def main(epochs: int = 20) -> tuple[torch.Tensor, torch.Tensor]:
-    """Look before and after a short training; returns the cosines of both looks."""
+    """Show the cosines before and after a short training; returns both."""
     matcher = MaskMatcher.from_pretrained(labels=LABELS, prompt=PROMPT, label_prompt=LABEL_PROMPT)
     print("1. Before training. The label with the higher cosine wins. Three texts of praise, then three of blame:\n")
-    before = look(matcher)
-    print("2. The first text in other prompts; the cosine of its mask state with the one in the prompt above:\n")
+    before = show(matcher)
+    print("2. The first text in other prompts: cosine of its mask state with the one in the prompt above:\n")
     first, last = mask_states(matcher, [PROMPT.replace("{text}", text) for text in (TEXTS[0], TEXTS[-1])])
     for prompt in ("{text} All in all, {mask}.", "It was {mask}. {text}"):
         print(f"{prompt:44}{mask_states(matcher, [prompt.replace('{text}', TEXTS[0])])[0] @ first:9.2f}")
     print(f"{'(the last text in the prompt above)':44}{last @ first:9.2f}\n")
-    print(f"3. After training on {len(TRAINING)} other texts, which moves both the texts and the labels:\n")
-    # By default labels also move towards their training texts; here they stay where their names are, as in the paper.
+    print(f"3. After training on {len(TRAINING)} other texts, which changes the vectors of texts and of labels:\n")
+    # By default label vectors also shift towards the centroids of training texts. Here they do not, as in the paper.
     matcher.fit(list(TRAINING), list(TRAINING.values()), epochs=epochs, example_share=0)
-    return before, look(matcher)
+    return before, show(matcher)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,27 @@
-"""What the tests of alignment share."""
+"""Shared data and helpers of the alignment tests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import normalize
 
+from maskmatch.config.matcher import MatcherConfig
+from maskmatch.config.methods import METHODS
 from maskmatch.data import LabelledTexts
-from maskmatch.encoder import Encoder, encode_prompts
-from maskmatch.methods import METHODS
-from maskmatch.model import MatchingModel
+from maskmatch.model.matching import MatchingModel
 from maskmatch.prompts import Prompt, PromptTokenizer, field_texts
+
+if TYPE_CHECKING:
+    from maskmatch.model.encoder import Encoder
 
 Tiny = Callable[..., Path]
 
 BRIEF: dict[str, Any] = {"steps": 1, "matching_steps": 1, "draws": 1, "rank": 2, "learning_rate": 1e-2}
-"""The least that there can be of an alignment."""
+"""The smallest possible alignment."""
 
 BANK = LabelledTexts(
     "bank",
@@ -38,15 +41,13 @@ PAIRS = LabelledTexts(
 
 
 def vectors_of(encoder: Encoder, texts: list[str], method: str, template: str) -> torch.Tensor:
-    """The vectors of prompted texts, of length 1: (n, dim)."""
+    """Return the vectors of prompted texts, with unit norm: (n, dim)."""
     chosen = METHODS[method]
-    model = MatchingModel(encoder.model, chosen, chosen.similarity, labels=1, multi_label=False).eval()
+    model = MatchingModel(encoder, MatcherConfig.make(max_length=encoder.limit, method=method))
     prompts = PromptTokenizer(encoder.tokenizer, encoder.limit)(
         Prompt(template, masked=chosen.input_masked), [field_texts(text, ("text",)) for text in texts]
     )
-    read: Callable[[Any], torch.Tensor] = model.input_vectors
-    found = encode_prompts(prompts, read, pad_id=encoder.pad_id, device=encoder.model.device)
-    return normalize(found.mean(dim=1), dim=-1)
+    return normalize(model.encode(prompts).mean(dim=1), dim=-1)
 
 
 def equal_weights(first: Encoder, second: Encoder) -> bool:

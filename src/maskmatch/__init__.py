@@ -10,54 +10,51 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskmatch.alignment import Alignment, AlignmentConfig, align
-    from maskmatch.classifier import MaskMatcher
-    from maskmatch.comparison import Comparison, compare
+    from maskmatch.config.methods import METHODS, Method
+    from maskmatch.config.similarity import SimilarityConfig
+    from maskmatch.config.tasks import TASKS, Task
+    from maskmatch.config.training import TrainingConfig
     from maskmatch.data import draw_fraction, draw_shots, load_examples
     from maskmatch.errors import MaskMatchError
     from maskmatch.evaluation import EvaluationReport
-    from maskmatch.expansion import Expansion, expand_labels
-    from maskmatch.exporting import export
-    from maskmatch.exports import ExportedMatcher
-    from maskmatch.label_check import LabelCheck, check_labels, informativeness
+    from maskmatch.label_tools.check import LabelCheck, check_labels, informativeness
+    from maskmatch.label_tools.expansion import Expansion, expand_labels
     from maskmatch.labels import Label, LabelSet
-    from maskmatch.methods import METHODS, Method
+    from maskmatch.matcher import MaskMatcher
     from maskmatch.prompts import Prompt
-    from maskmatch.similarity_config import SimilarityConfig
-    from maskmatch.tasks import TASKS, Task
-    from maskmatch.training_config import TrainingConfig
+    from maskmatch.storage.export.exporter import export
+    from maskmatch.storage.export.matcher import ExportedMatcher
+    from maskmatch.training.alignment import Alignment, AlignmentConfig, align
 
 __version__ = "0.1.0"
 
 # Public names are imported when they are first used: torch takes seconds to load, and `maskmatch --help` needs none.
 _HOMES = {
-    "Alignment": "alignment",
-    "AlignmentConfig": "alignment",
-    "align": "alignment",
-    "MaskMatcher": "classifier",
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "TrainingConfig": "training_config",
+    "Alignment": "training.alignment",
+    "AlignmentConfig": "training.alignment",
+    "align": "training.alignment",
+    "MaskMatcher": "matcher",
+    "TrainingConfig": "config.training",
     "draw_fraction": "data",
     "draw_shots": "data",
     "load_examples": "data",
     "MaskMatchError": "errors",
     "EvaluationReport": "evaluation",
-    "Expansion": "expansion",
-    "expand_labels": "expansion",
-    "ExportedMatcher": "exports",
-    "export": "exporting",
-    "LabelCheck": "label_check",
-    "check_labels": "label_check",
-    "informativeness": "label_check",
+    "Expansion": "label_tools.expansion",
+    "expand_labels": "label_tools.expansion",
+    "ExportedMatcher": "storage.export.matcher",
+    "export": "storage.export.exporter",
+    "LabelCheck": "label_tools.check",
+    "check_labels": "label_tools.check",
+    "informativeness": "label_tools.check",
     "Label": "labels",
     "LabelSet": "labels",
-    "METHODS": "methods",
-    "Method": "methods",
+    "METHODS": "config.methods",
+    "Method": "config.methods",
     "Prompt": "prompts",
-    "SimilarityConfig": "similarity_config",
-    "TASKS": "tasks",
-    "Task": "tasks",
+    "SimilarityConfig": "config.similarity",
+    "TASKS": "config.tasks",
+    "Task": "config.tasks",
 }
 
 __all__ = [
@@ -65,7 +62,6 @@ __all__ = [
     "TASKS",
     "Alignment",
     "AlignmentConfig",
-    "Comparison",
     "EvaluationReport",
     "Expansion",
     "ExportedMatcher",
@@ -81,7 +77,6 @@ __all__ = [
     "TrainingConfig",
     "align",
     "check_labels",
-    "compare",
     "draw_fraction",
     "draw_shots",
     "expand_labels",

@@ -3,32 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from cli_tools import Result, Run, Stdin, Tiny, write_csv
+from cli_tools import Tiny, write_csv
 from maskmatch import MaskMatcher
-from maskmatch.cli import main
 from toy_data import FAST, TEXTS, TRUTH
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command line in this process; without ``stdin``, standard input is a terminal."""
-
-    def call(*arguments: object, stdin: str | None = None) -> Result:
-        monkeypatch.setattr(sys, "argv", ["maskmatch", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", Stdin(stdin))
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            main()
-        captured = capfd.readouterr()
-        code = caught.value.code
-        return Result(code if isinstance(code, int) else int(code is not None), captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture(scope="module")

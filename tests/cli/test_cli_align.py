@@ -10,7 +10,7 @@ import pytest
 
 from cli_tools import Result, Run, Tiny, fails, is_wrong_usage, write_csv
 from maskmatch import Alignment, MaskMatcher, align
-from maskmatch.adapter import Adapter
+from maskmatch.model.adapter import Adapter
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class TestAlign:
         assert {path.name for path in folder.iterdir()} == {
             "README.md", "adapter_config.json", "adapter_model.safetensors",
         }  # fmt: skip
-        assert f"- the texts of {toy}" in (folder / "README.md").read_text()
+        assert f"- the texts of {toy.name}" in (folder / "README.md").read_text()
         assert Adapter.load(folder).rank == 2
         classified = run("classify", "--model", folder, "--labels", "refund,card lost", "--text", "my card")
         assert classified.rows()[0]["label"] in ("refund", "card lost")
@@ -77,7 +77,11 @@ class TestAlign:
         card = (tmp_path / "a" / "README.md").read_text()
         for setting in ("steps | 2", "matching steps | 3", "rank | 5", "learning rate | 0.005", "seed | 7"):
             assert f"| {setting} |" in card
-        for source in (f"the texts of {rows}", "the label names of refund,card lost", f"the label sets of {sets}"):
+        for source in (
+            f"the texts of {rows.name}",
+            "the label names of refund,card lost",
+            f"the label sets of {sets.name}",
+        ):
             assert f"- {source}" in card
 
     def test_steps_for_label_sets_need_label_sets(self, run: Run, toy: Path, tmp_path: Path) -> None:
@@ -99,7 +103,7 @@ class TestAlign:
         fails(run(*arguments), "line 3", "--skip-bad-rows")
         result = run(*arguments, "--skip-bad-rows")
         assert result.code == 0
-        assert "left out: " in result.err
+        assert "skipped: " in result.err
 
     def test_the_same_seed_makes_the_same_files(self, run: Run, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
         weights = []
@@ -127,7 +131,7 @@ class TestAlign:
     def test_help(self, run: Run) -> None:
         result = run("align", "--help")
         assert result.code == 0
-        assert "answer through its mask" in result.out
+        assert "answer at its mask" in result.out
 
 
 class TestAlignRefusals:
@@ -138,7 +142,7 @@ class TestAlignRefusals:
         def too_late(*_: Any, **__: Any) -> None:
             raise AssertionError("the training began")
 
-        monkeypatch.setattr("maskmatch.training.MatchTrainer", too_late)
+        monkeypatch.setattr("maskmatch.training.loop.MatchTrainer", too_late)
 
         def call(rows: object = toy, *arguments: object) -> Result:
             output = [] if "-o" in arguments else ["-o", tmp_path / "new"]

@@ -18,7 +18,7 @@ def test_an_export_predicts_and_evaluates_like_its_classifier(run: Run, model: P
     result = run("export", model, "-o", tmp_path / "export", "--texts", toy)
     assert result.code == 0
     assert f"12 texts ({toy})" in result.out
-    assert "the best label is the same for 100.0%" in result.out
+    assert "100.0% of the predicted labels are the same" in result.out
     assert result.err == f"export saved in {tmp_path / 'export'}\n"
     assert run("predict", tmp_path / "export", toy).rows() == run("predict", model, toy).rows()
     report = json.loads(run("evaluate", tmp_path / "export", toy, "--json").out)
@@ -36,7 +36,7 @@ def test_the_search_is_a_choice(
         folder = Path(f"{own}-onnx")
     assert run("predict", folder, toy, "--search", "exact").rows() == run("predict", folder, toy).rows()
     is_wrong_usage(run("predict", folder, toy, "--search", "fast"), "--search")
-    monkeypatch.setattr("maskmatch.label_index.find_spec", lambda _: None)
+    monkeypatch.setattr("maskmatch.prediction.index.find_spec", lambda _: None)
     fails(run("predict", folder, toy, "--search", "approximate"), "maskmatch[index]")
 
 
@@ -66,8 +66,8 @@ def test_int8_is_named_in_json_and_in_the_folder(run: Run, own: Path) -> None:
 
 
 def test_refusals(run: Run, model: Path, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
-    fails(run("export", tiny("bert"), "-o", tmp_path / "e"), "no saved classifier")
-    fails(run("export", model, "-o", toy), toy, "is no export")
+    fails(run("export", tiny("bert"), "-o", tmp_path / "e"), "not a saved classifier")
+    fails(run("export", model, "-o", toy), toy, "is not an export")
     fails(run("export", model, "-o", tmp_path / "e", "--texts", "nowhere.csv"), "nowhere.csv")
     assert not (tmp_path / "e").exists()
     assert run("export", model, "-o", tmp_path / "e").code == 0

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING, get_args
 
 from cli_tools import Run, Tiny, fails, is_wrong_usage, write_csv
-from maskmatch.choices import PhraseSource
 from maskmatch.cli.options import PhraseSourceName
-from maskmatch.label_files import load_labels
+from maskmatch.label_tools.expansion.expand import PhraseSource
+from maskmatch.labels.files import load_labels
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class TestCheck:
         assert data["accuracy"] == 0
         confused = [each for each in data["findings"] if each["kind"] == "confused"]
         assert len(confused) == 3
-        assert all("taken for" in each["message"] and each["suggestion"] for each in confused)
+        assert all("classified as" in each["message"] and each["suggestion"] for each in confused)
 
     def test_refusals(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         is_wrong_usage(run("labels", "check", NAMES, "-o", tmp_path / "x.pdf"), ".html")

@@ -36,21 +36,22 @@ class TestLabels:
         }
         assert len(run("predict", own, "--text", "x", "-k", 9).rows()[0]["top_k"]) == 4
         assert self.ids(run("labels", "add", own, "one", "two", "--json"))[-2:] == ["one", "two"]
-        renamed = self.ids(run("labels", "rename", own, "chargeback", "dispute", "--json"))
-        assert renamed == [*sorted(LABELS), "dispute", "one", "two"]
-        left = self.ids(run("labels", "remove", own, "one", "dispute", "two", "--json"))
-        assert left == sorted(LABELS) == self.ids(run("labels", "show", own, "--json"))
+        assert self.ids(run("labels", "rename", own, "chargeback", "dispute", "--json")) == ["dispute"]
+        assert self.ids(run("labels", "show", own, "--json")) == [*sorted(LABELS), "dispute", "one", "two"]
+        gone = self.ids(run("labels", "remove", own, "one", "dispute", "two", "--json"))
+        assert gone == ["one", "dispute", "two"]
+        assert self.ids(run("labels", "show", own, "--json")) == sorted(LABELS)
         assert [row["label"] for row in run("predict", own, "-", stdin="\n".join(TEXTS)).rows()] == TRUTH
 
     def test_numbers_are_found(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         MaskMatcher.from_pretrained(tiny("bert"), {3: "refund", 4: "card"}).save_pretrained(tmp_path / "m")
-        assert self.ids(run("labels", "rename", tmp_path / "m", "3", "money", "--json")) == [3, 4]
+        assert self.ids(run("labels", "rename", tmp_path / "m", "3", "money", "--json")) == [3]
         assert "3\tmoney\t\t\t\t" in run("labels", "show", tmp_path / "m").out.splitlines()
-        assert self.ids(run("labels", "remove", tmp_path / "m", "4", "--json")) == [3]
+        assert self.ids(run("labels", "remove", tmp_path / "m", "4", "--json")) == [4]
 
     def test_refusals(self, run: Run, own: Path, tmp_path: Path, tiny: Tiny) -> None:
         before = (own / "maskmatch.json").read_bytes()
-        fails(run("labels", "show", tmp_path), "no saved classifier")
+        fails(run("labels", "show", tmp_path), "not a saved classifier")
         fails(run("labels", "add", own, "refund"), "'refund'")
         fails(run("labels", "rename", own, "parcel", "box"), "'parcel'")
         fails(run("labels", "remove", own, "parcel"), "'parcel'")

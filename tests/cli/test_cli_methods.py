@@ -9,7 +9,7 @@ import pytest
 
 from cli_tools import QUICK, Run, Tiny, fails, write_csv
 from maskmatch import METHODS
-from maskmatch.methods import ANY_TEXT_METHODS
+from maskmatch.config.methods import ANY_TEXT_METHODS
 from tiny_models import write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
@@ -65,7 +65,7 @@ def test_designs_for_pairs_are_trained_and_predict(run: Run, tiny: Tiny, tmp_pat
 
 def test_a_join_of_masks_that_does_not_fit_is_refused(run: Run, tiny: Tiny) -> None:
     common = ["classify", "--model", tiny("bert"), "--labels", "refund, card lost", "--text", "a refund"]
-    fails(run(*common, "--prompt", "{text} {mask*2}", "--masks", "concat"), "texts have 2 and labels 1")
+    fails(run(*common, "--prompt", "{text} {mask*2}", "--masks", "concat"), "input prompt has 2 and the label prompt 1")
 
 
 def test_words_come_from_a_label_file(run: Run, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ class TestMetrics:
 
     def test_one_that_does_not_suit_is_refused(self, run: Run, model: Path, toy: Path) -> None:
         fails(run("evaluate", model, toy, "--metric", "luck"), "There is no metric 'luck'; choose one of accuracy")
-        fails(run("evaluate", model, toy, "--metric", "stance-f1"), "stance-f1 needs a label that reads favor")
+        fails(run("evaluate", model, toy, "--metric", "stance-f1"), "stance-f1 needs a label named favor")
 
     def test_a_task_brings_its_own(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         rows = tmp_path / "rows.jsonl"

@@ -65,7 +65,7 @@ class TestPredict:
         result = run("predict", model, rows, "--skip-bad-rows")
         assert result.code == 0
         assert len(result.rows()) == 2
-        assert "left out: " in result.err
+        assert "skipped: " in result.err
         assert "line 3" in result.err
 
     def test_long_texts_are_told_on_standard_error(self, run: Run, model: Path) -> None:
@@ -78,7 +78,7 @@ class TestPredict:
             fails(run("predict", model, "--text", blank, "--skip-bad-rows"), "No text is left")
             result = run("predict", model, "--text", blank, "--text", "refund", "--skip-bad-rows")
             assert [row["row"] for row in result.rows()] == [1]
-            assert "left out: --text number 1" in result.err
+            assert "skipped: --text number 1" in result.err
 
     def test_the_threshold_decides_which_labels_apply(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         MaskMatcher.from_pretrained(tiny("bert"), LABELS, multi_label=True).save_pretrained(tmp_path / "m")
@@ -104,7 +104,7 @@ class TestPredict:
     def test_refusals(self, run: Run, model: Path, tiny: Tiny, tmp_path: Path) -> None:
         fails(run("predict", model, "nowhere.csv"), "nowhere.csv")
         fails(run("predict", tmp_path / "nowhere", "--text", "x"), "nowhere")
-        fails(run("predict", tmp_path, "--text", "x"), tmp_path, "no saved classifier")
+        fails(run("predict", tmp_path, "--text", "x"), tmp_path, "not a saved classifier")
         fails(run("predict", tiny("bert"), "--text", "x"), "maskmatch.json")
         fails(run("predict", "no-such/model", "--text", "x"), "no-such/model")
         fails(run("predict", model, "-", stdin=""), "standard input")
@@ -166,7 +166,7 @@ class TestEvaluate:
 
     def test_refusals(self, run: Run, model: Path, toy: Path, tmp_path: Path) -> None:
         fails(run("evaluate", model, "nowhere.csv"), "nowhere.csv")
-        fails(run("evaluate", tmp_path, toy), "no saved classifier")
+        fails(run("evaluate", tmp_path, toy), "not a saved classifier")
         (tmp_path / "texts.csv").write_text("text\nrefund\n")
         fails(run("evaluate", model, tmp_path / "texts.csv"), "label")
         fails(run("evaluate", model, toy, "-o", toy), toy)

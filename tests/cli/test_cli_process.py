@@ -120,14 +120,14 @@ class TestFailures:
         def denied(*_: Any, **__: Any) -> None:
             raise PermissionError(13, "Permission denied", "/some/where")
 
-        monkeypatch.setattr("maskmatch.classifier.MaskMatcher.from_pretrained", denied)
+        monkeypatch.setattr("maskmatch.matcher.MaskMatcher.from_pretrained", denied)
         fails(run("classify", "--labels", "a,b", "--text", "x"), "/some/where: Permission denied")
 
     def test_an_interruption_is_no_failure_of_ours(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupted(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("maskmatch.classifier.MaskMatcher.from_pretrained", interrupted)
+        monkeypatch.setattr("maskmatch.matcher.MaskMatcher.from_pretrained", interrupted)
         result = run("classify", "--labels", "a,b", "--text", "x")
         assert result.code == 130
         assert result.out == ""

@@ -172,7 +172,7 @@ class TestTrainRefusals:
         def too_late(*_: Any, **__: Any) -> None:
             raise AssertionError("the training began")
 
-        monkeypatch.setattr("maskmatch.fitting.train", too_late)
+        monkeypatch.setattr("maskmatch.training.fit.train", too_late)
 
         def call(rows: object = toy, *arguments: object) -> Result:
             output = [] if "-o" in arguments else ["-o", tmp_path / "new"]
@@ -202,7 +202,7 @@ class TestTrainRefusals:
         foreign = tmp_path / "thesis"
         foreign.mkdir()
         (foreign / "thesis.tex").write_text("precious")
-        fails(train(toy, "-o", foreign), foreign, "no saved classifier")
+        fails(train(toy, "-o", foreign), foreign, "not a saved classifier")
         fails(train(toy, "-o", toy), toy)
         fails(train(toy, "-o", toy / "model"), toy)
         assert (foreign / "thesis.tex").read_text() == "precious"
@@ -211,7 +211,7 @@ class TestTrainRefusals:
         fails(train(toy, "--labels", "refund,card lost"), "'exchange rate' (4 rows)")
         fails(train(toy, "--task", "topics"), "'topics'")
         fails(train(toy, "--method", "magic"), "'magic'")
-        fails(train(toy, "--similarity", "euclid"), "'euclid'")
+        is_wrong_usage(train(toy, "--similarity", "euclid"), "'euclid'")
         fails(train(toy, "--prompt", "no mask {text}"), "mask")
         is_wrong_usage(train(toy, "--epochs", "0"), "epochs is 0")
         is_wrong_usage(train(toy, "--learning-rate", "0"), "learning_rate is 0")
@@ -233,3 +233,26 @@ class TestTrainRefusals:
         is_wrong_usage(train(toy, "--format", "xls"), "xls")
         is_wrong_usage(run("train", toy), "--output")
         is_wrong_usage(run("no-such-command"), "no-such-command")
+
+
+class TestOverwriting:
+    """A classifier with other labels is replaced only if the user says so."""
+
+    def train(self, run: Run, rows: Path, tiny: Tiny, output: Path, *more: object) -> Result:
+        return run("train", rows, "-o", output, "--model", tiny("bert"), *QUICK, *more)
+
+    def test_other_labels_need_a_word(self, run: Run, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
+        output = tmp_path / "m"
+        assert self.train(run, toy, tiny, output).code == 0
+        before = (output / "maskmatch.json").read_bytes()
+        two = write_csv(tmp_path / "two.csv", TEXTS[:8], TRUTH[:8])
+        fails(self.train(run, two, tiny, output), "'exchange rate' is no longer among them", "--overwrite")
+        assert (output / "maskmatch.json").read_bytes() == before
+        assert self.train(run, toy, tiny, output).code == 0, "the same labels"
+        assert self.train(run, two, tiny, output, "--overwrite").code == 0
+
+    def test_a_saved_classifier_keeps_its_labels(self, run: Run, tiny: Tiny, toy: Path, tmp_path: Path) -> None:
+        output = tmp_path / "m"
+        assert self.train(run, toy, tiny, output).code == 0
+        two = write_csv(tmp_path / "two.csv", TEXTS[:8], TRUTH[:8])
+        assert run("train", two, "-o", output, "--model", output, *QUICK).code == 0, "it still has all three"

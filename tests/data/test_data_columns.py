@@ -1,4 +1,4 @@
-"""Which columns `guess_columns` finds, and where it rather asks."""
+"""`guess_columns`: the columns it finds, and the errors for ambiguous tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from maskmatch.data import Columns, guess_columns
 from maskmatch.errors import MaskMatchError
 
 
-def refusal(columns: list[str], fields: list[str], **options: object) -> str:
+def error_message(columns: list[str], fields: list[str], **options: object) -> str:
     with pytest.raises(MaskMatchError) as caught:
         guess_columns(columns, fields, **options)  # type: ignore[arg-type]
     return str(caught.value)
@@ -44,7 +44,7 @@ RELATION = ["text", "head", "tail"]
         (["subject", "body", "queue", "label"], ["subject", "body"], ["subject", "body"], "label"),
     ],
 )
-def test_names_that_are_obvious(columns: list[str], fields: list[str], found: list[str], label: str) -> None:
+def test_obvious_names(columns: list[str], fields: list[str], found: list[str], label: str) -> None:
     assert guess_columns(columns, fields) == Columns(dict(zip(fields, found, strict=True)), label)
 
 
@@ -58,7 +58,7 @@ def test_names_that_are_obvious(columns: list[str], fields: list[str], found: li
         (["text", "label"], ["ticket"], ["text"], "label"),
     ],
 )
-def test_the_only_column_left_over(columns: list[str], fields: list[str], found: list[str], label: str) -> None:
+def test_last_column_left(columns: list[str], fields: list[str], found: list[str], label: str) -> None:
     assert guess_columns(columns, fields) == Columns(dict(zip(fields, found, strict=True)), label)
 
 
@@ -79,47 +79,47 @@ def test_the_only_column_left_over(columns: list[str], fields: list[str], found:
         (["text", "text_b", "label"], ["text", "entity"], "--field entity=COLUMN"),
     ],
 )
-def test_what_is_not_obvious_is_asked_for(columns: list[str], fields: list[str], option: str) -> None:
-    message = refusal(columns, fields)
+def test_ambiguous_columns_raise(columns: list[str], fields: list[str], option: str) -> None:
+    message = error_message(columns, fields)
     assert option in message
     for column in columns:
         assert repr(column) in message
 
 
 class TestNamedColumns:
-    def test_they_come_first(self) -> None:
+    def test_named_columns_take_precedence(self) -> None:
         columns = ["text", "sentence", "label", "topic"]
         assert guess_columns(columns, ["text"], named={"text": "sentence"}, label="topic") == Columns(
             {"text": "sentence"}, "topic"
         )
 
-    def test_naming_one_makes_the_other_obvious(self) -> None:
+    def test_naming_one_column_resolves_the_other(self) -> None:
         columns = ["sentence", "question", "label"]
         found = guess_columns(columns, PAIR, named={"text": "sentence"})
         assert found.fields == {"text": "sentence", "text_b": "question"}
 
     @pytest.mark.parametrize("options", [{"named": {"text": "txt"}}, {"label": "txt"}])
-    def test_a_column_that_is_not_there(self, options: dict[str, object]) -> None:
-        message = refusal(["Text", "label"], ["text"], **options)
+    def test_missing_column(self, options: dict[str, object]) -> None:
+        message = error_message(["Text", "label"], ["text"], **options)
         assert "no column 'txt' (did you mean 'Text'?)" in message
         assert "'Text', 'label'" in message
 
-    def test_a_column_like_no_other(self) -> None:
-        assert "did you mean" not in refusal(["text", "label"], ["text"], label="zzz")
+    def test_no_suggestion_without_a_similar_column(self) -> None:
+        assert "did you mean" not in error_message(["text", "label"], ["text"], label="zzz")
 
-    def test_one_column_for_two_fields(self) -> None:
-        assert "'text'" in refusal(["text", "label"], ["text"], named={"text": "text"}, label="text")
-        assert "'a'" in refusal(["a", "label"], PAIR, named={"text": "a", "text_b": "a"})
+    def test_same_column_for_two_fields(self) -> None:
+        assert "'text'" in error_message(["text", "label"], ["text"], named={"text": "text"}, label="text")
+        assert "'a'" in error_message(["a", "label"], PAIR, named={"text": "a", "text_b": "a"})
 
-    def test_a_field_that_the_task_lacks(self) -> None:
-        assert "no field 'text_b'" in refusal(["text", "b", "label"], ["text"], named={"text_b": "b"})
+    def test_field_of_another_task(self) -> None:
+        assert "no field 'text_b'" in error_message(["text", "b", "label"], ["text"], named={"text_b": "b"})
 
-    def test_many_columns_are_not_all_listed(self) -> None:
-        assert "and 80 more" in refusal([f"column{number}" for number in range(100)], ["text"])
+    def test_long_column_lists_are_shortened(self) -> None:
+        assert "and 80 more" in error_message([f"column{number}" for number in range(100)], ["text"])
 
 
 @pytest.mark.parametrize(
-    ("columns", "fields", "options", "told"),
+    ("columns", "fields", "options", "ignored"),
     [
         (["text", "text_b", "label"], ["text"], {}, ["'text_b'"]),
         (["text", "Head", "tail", "label"], ["text"], {}, ["'Head'", "'tail'"]),
@@ -129,33 +129,33 @@ class TestNamedColumns:
         (["text", "source", "label"], ["text"], {}, []),
     ],
 )
-def test_a_field_of_another_task_that_is_not_read_is_told(
-    columns: list[str], fields: list[str], options: dict[str, Any], told: list[str], caplog: pytest.LogCaptureFixture
+def test_ignored_field_of_another_task_warns(
+    columns: list[str], fields: list[str], options: dict[str, Any], ignored: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     guess_columns(columns, fields, **options)
-    assert len(caplog.records) == bool(told)
-    for word in told:
+    assert len(caplog.records) == bool(ignored)
+    for word in ignored:
         assert word in caplog.text
 
 
 class TestWithoutLabels:
-    def test_no_label_is_looked_for(self) -> None:
+    def test_label_column_is_ignored(self) -> None:
         assert guess_columns(["text"], ["text"], want_label=False) == Columns({"text": "text"}, None)
         assert guess_columns(["text", "label"], ["text"], want_label=False) == Columns({"text": "text"}, None)
 
-    def test_a_label_is_not_taken_for_a_text(self) -> None:
+    def test_label_column_is_not_read_as_text(self) -> None:
         found = guess_columns(["complaint", "category", "class"], ["text"], want_label=False)
         assert found == Columns({"text": "complaint"}, None)
 
-    def test_any_single_column_is_the_text(self) -> None:
+    def test_single_column_is_the_text(self) -> None:
         assert guess_columns(["topic"], ["text"], want_label=False).fields == {"text": "topic"}
 
-    def test_a_named_label_may_be_missing(self) -> None:
+    def test_named_label_column_may_be_missing(self) -> None:
         assert guess_columns(["text"], ["text"], label="queue", want_label=False).label is None
 
 
 class TestSpans:
-    def test_they_ride_along(self) -> None:
+    def test_span_columns_are_found(self) -> None:
         columns = ["text", "head", "tail", "relation", "head_span", "TAIL_SPAN", "entity_span"]
         assert guess_columns(columns, RELATION).fields == {
             "text": "text",
@@ -165,12 +165,12 @@ class TestSpans:
             "tail_span": "TAIL_SPAN",
         }
 
-    def test_they_can_be_named_and_are_no_texts(self) -> None:
+    def test_span_columns_can_be_named_and_are_not_texts(self) -> None:
         columns = ["text", "place", "word", "label"]
         found = guess_columns(columns, ["text", "entity"], named={"entity_span": "place"})
         assert found.fields["entity_span"] == "place"
-        assert "--text-field" in refusal(["text_b_span", "label"], ["text"])
+        assert "--text-field" in error_message(["text_b_span", "label"], ["text"])
 
-    def test_a_marked_field_needs_no_column(self) -> None:
+    def test_field_with_a_span_needs_no_column(self) -> None:
         found = guess_columns(["text", "entity_span", "label"], ["text", "entity"])
         assert found.fields == {"text": "text", "entity_span": "entity_span"}

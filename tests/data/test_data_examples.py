@@ -1,4 +1,4 @@
-"""Texts and labels from every kind of table."""
+"""Load texts and labels from every kind of table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def refusal(source: object, *arguments: Any, **options: Any) -> str:
+def error_message(source: object, *arguments: Any, **options: Any) -> str:
     with pytest.raises(MaskMatchError) as caught:
         load_examples(source, *arguments, **options)
     assert "\n" not in str(caught.value)
@@ -46,7 +46,7 @@ class TestSources:
         monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
         assert load_examples("-", want_label=False) == Examples(["one", "two"])
 
-    def test_a_pandas_data_frame(self) -> None:
+    def test_pandas_data_frame(self) -> None:
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame(COLUMNS, index=[5, 5])
         assert load_examples(frame) == Examples(["one", "two"], ["a", "b"])
@@ -54,22 +54,22 @@ class TestSources:
         assert numbers == [0, 1]
         assert [type(label) for label in numbers or []] == [int, int]
 
-    def test_missing_values_and_categories_of_pandas(self) -> None:
+    def test_pandas_missing_values_and_categories(self) -> None:
         pandas = pytest.importorskip("pandas")
         missing = [float("nan"), None, pandas.NA, pandas.NaT]
         for value in missing:
             frame = pandas.DataFrame({"text": pandas.Series(["one", value], dtype=object), "label": ["a", "b"]})
-            assert "data frame, position 1: the text is missing" in refusal(frame)
+            assert "data frame, position 1: the text is missing" in error_message(frame)
         frame = pandas.DataFrame({"text": ["one", "two"], "label": pandas.Categorical(["b", None])})
         assert load_examples(frame, skip_bad_rows=True).labels == ["b"]
 
-    def test_a_polars_data_frame(self) -> None:
+    def test_polars_data_frame(self) -> None:
         polars = pytest.importorskip("polars")
         frame = polars.DataFrame({**COLUMNS, "label": [["a"], ["b", "c"]]})
         assert load_examples(frame) == Examples(["one", "two"], [["a"], ["b", "c"]])
-        assert "collect()" in refusal(frame.lazy())
+        assert "collect()" in error_message(frame.lazy())
 
-    def test_a_dataset_knows_the_names_of_its_labels(self) -> None:
+    def test_dataset_with_class_names(self) -> None:
         datasets = pytest.importorskip("datasets")
         features = datasets.Features(
             {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["card", "refund"])}
@@ -80,45 +80,45 @@ class TestSources:
         assert load_examples(dataset.to_iterable_dataset()) == expected
         assert load_examples(dataset.with_format("numpy")) == expected
         unlabelled = dataset.add_item({"text": "three", "label": -1})
-        assert "position 2: the label is missing" in refusal(unlabelled)
+        assert "position 2: the label is missing" in error_message(unlabelled)
         assert len(load_examples(unlabelled, want_label=False)) == 3
 
-    def test_a_dataset_with_several_labels(self) -> None:
+    def test_multi_label_dataset(self) -> None:
         datasets = pytest.importorskip("datasets")
         label = datasets.ClassLabel(names=["card", "refund"])
         features = datasets.Features({"text": datasets.Value("string"), "labels": datasets.Sequence(label)})
         dataset = datasets.Dataset.from_dict({"text": ["one"], "labels": [[1, 0]]}, features=features)
         assert load_examples(dataset) == Examples(["one"], [[1, 0]], [], {0: "card", 1: "refund"})
 
-    def test_a_dataset_with_plain_labels(self) -> None:
+    def test_dataset_with_string_labels(self) -> None:
         datasets = pytest.importorskip("datasets")
         assert load_examples(datasets.Dataset.from_dict(COLUMNS)) == Examples(["one", "two"], ["a", "b"])
 
-    def test_splits_are_named(self) -> None:
+    def test_dataset_dict_error_lists_the_splits(self) -> None:
         datasets = pytest.importorskip("datasets")
         splits = datasets.DatasetDict({name: datasets.Dataset.from_dict(COLUMNS) for name in ("train", "test")})
-        assert "'train', 'test'" in refusal(splits)
+        assert "'train', 'test'" in error_message(splits)
 
     @pytest.mark.parametrize("source", [3, None, {"one", "two"}, b"train.csv", object()])
-    def test_what_is_no_table(self, source: object) -> None:
-        assert type(source).__name__ in refusal(source)
+    def test_invalid_sources(self, source: object) -> None:
+        assert type(source).__name__ in error_message(source)
 
     @pytest.mark.parametrize("source", [[], {}, {"text": [], "label": []}])
     def test_empty_tables(self, source: object) -> None:
-        assert "has no rows" in refusal(source)
+        assert "has no rows" in error_message(source)
 
     def test_empty_data_frames(self) -> None:
         pandas = pytest.importorskip("pandas")
-        assert "The data frame has no rows" in refusal(pandas.DataFrame({"text": [], "label": []}))
+        assert "The data frame has no rows" in error_message(pandas.DataFrame({"text": [], "label": []}))
 
     def test_malformed_tables(self) -> None:
-        assert "text 2, label 1" in refusal({"text": ["one", "two"], "label": ["a"]})
-        assert "'text' is a str" in refusal({"text": "one", "label": "a"})
-        assert "int at position 1" in refusal([{"text": "one", "label": "a"}, 2])
+        assert "text 2, label 1" in error_message({"text": ["one", "two"], "label": ["a"]})
+        assert "'text' is a str" in error_message({"text": "one", "label": "a"})
+        assert "type int at position 1" in error_message([{"text": "one", "label": "a"}, 2])
         pandas = pytest.importorskip("pandas")
-        assert "two columns named 'a'" in refusal(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
+        assert "two columns named 'a'" in error_message(pandas.DataFrame([[1, 2]], columns=["a", "a"]))
 
-    def test_what_is_a_table(self) -> None:
+    def test_is_table(self) -> None:
         pandas = pytest.importorskip("pandas")
         assert is_table(COLUMNS)
         assert is_table(pandas.DataFrame(COLUMNS))
@@ -127,7 +127,7 @@ class TestSources:
 
 
 class TestTexts:
-    def test_several_fields_make_dicts(self) -> None:
+    def test_several_fields_give_dicts(self) -> None:
         rows = [{"premise": "one", "hypothesis": "two", "label": "a", "other": 1}]
         assert load_examples(rows, PAIR).texts == [{"text": "one", "text_b": "two"}]
 
@@ -136,17 +136,17 @@ class TestTexts:
         named = load_examples(rows, PAIR, text_field="b", label_field="c", named={"text_b": "a"})
         assert named == Examples([{"text": "two", "text_b": "one"}], ["x"])
         assert load_examples(rows, ["subject"], text_field="b", label_field="c").texts == ["two"]
-        assert "'a' and 'b'" in refusal(rows, text_field="a", label_field="c", named={"text": "b"})
+        assert "'a' and 'b'" in error_message(rows, text_field="a", label_field="c", named={"text": "b"})
 
-    def test_one_field_by_name(self) -> None:
+    def test_single_field_as_string(self) -> None:
         assert load_examples(ROWS, "text").texts == ["one", "two"]
 
     @pytest.mark.parametrize("fields", [[], ["text", "text"], ["text", "label"]])
-    def test_fields_that_make_no_task(self, fields: list[str]) -> None:
-        assert "field" in refusal(ROWS, fields)
+    def test_invalid_fields(self, fields: list[str]) -> None:
+        assert "field" in error_message(ROWS, fields)
 
     @pytest.mark.parametrize(("value", "text"), [(7, "7"), (0, "0"), (1.5, "1.5"), (True, "True"), (" x ", " x ")])
-    def test_numbers_are_written_out(self, value: object, text: str) -> None:
+    def test_numbers_become_strings(self, value: object, text: str) -> None:
         assert load_examples([{"text": value, "label": "a"}]).texts == [text]
 
     @pytest.mark.parametrize(
@@ -157,10 +157,10 @@ class TestTexts:
             ({"text": None, "label": "a"}, "the text is missing"),
             ({"text": float("nan"), "label": "a"}, "the text is missing"),
             ({"label": "a"}, "the text is missing"),
-            ({"text": ["one"], "label": "a"}, "the text is of type list, not a text"),
-            ({"text": {"a": 1}, "label": "a"}, "the text is of type dict, not a text"),
-            ({"text": b"one", "label": "a"}, "the text is of type bytes, not a text"),
-            ({"text": "\ud800", "label": "a"}, "the text holds half of a character"),
+            ({"text": ["one"], "label": "a"}, "the text is of type list, not a string"),
+            ({"text": {"a": 1}, "label": "a"}, "the text is of type dict, not a string"),
+            ({"text": b"one", "label": "a"}, "the text is of type bytes, not a string"),
+            ({"text": "\ud800", "label": "a"}, "the text contains a lone surrogate"),
             ({"text": "one", "label": ""}, "the label is blank"),
             ({"text": "one", "label": None}, "the label is missing"),
             ({"text": "one", "label": float("nan")}, "the label is missing"),
@@ -170,9 +170,9 @@ class TestTexts:
             ({"text": "one", "label": {"a": 1}}, "the label is of type dict"),
         ],
     )
-    def test_bad_rows(self, row: dict[str, object], reason: str) -> None:
+    def test_invalid_rows(self, row: dict[str, object], reason: str) -> None:
         rows = [ROWS[0], row, ROWS[1]]
-        message = refusal(rows)
+        message = error_message(rows)
         assert message.startswith(f"1 row cannot be used (list, position 1: {reason}")
         assert "--skip-bad-rows" in message
         rest = load_examples(rows, skip_bad_rows=True)
@@ -180,23 +180,23 @@ class TestTexts:
         assert len(rest.skipped) == 1
         assert rest.skipped[0].startswith(f"list, position 1: {reason}")
 
-    def test_three_bad_rows_are_named_and_all_are_counted(self) -> None:
+    def test_error_lists_three_invalid_rows_and_counts_all(self) -> None:
         Path("train.csv").write_text("text,label\none,a\n" + ",a\n" * 2000)
-        message = refusal("train.csv")
+        message = error_message("train.csv")
         assert message.startswith("2000 rows cannot be used (train.csv, line 3: the text is blank; ")
         assert message.count("line") == 3
         assert "and 1997 more" in message
         assert len(load_examples("train.csv", skip_bad_rows=True).skipped) == 2000
 
-    def test_nothing_left(self) -> None:
-        assert "No row is left" in refusal([{"text": "", "label": "a"}], skip_bad_rows=True)
+    def test_no_row_left(self) -> None:
+        assert "No row is left" in error_message([{"text": "", "label": "a"}], skip_bad_rows=True)
 
-    def test_labels_do_not_matter_when_not_wanted(self) -> None:
+    def test_unwanted_labels_are_not_checked(self) -> None:
         assert load_examples([{"text": "one", "label": None}], want_label=False) == Examples(["one"], None)
 
 
 class TestLabels:
-    def test_values_stay_as_they_are(self) -> None:
+    def test_label_values_are_unchanged(self) -> None:
         labels = ["a", 1, 0, True, 2.5, " b "]
         assert load_examples([{"text": "x", "label": label} for label in labels]).labels == labels
 
@@ -204,7 +204,7 @@ class TestLabels:
         Path("train.csv").write_text("text,label\none,1\n")
         assert load_examples("train.csv").labels == ["1"]
 
-    def test_lists_tuples_and_arrays_are_several_labels(self) -> None:
+    def test_lists_tuples_and_arrays_are_multi_label(self) -> None:
         numpy = pytest.importorskip("numpy")
         cells = [
             ["a", "b"],
@@ -215,14 +215,14 @@ class TestLabels:
         ]
         assert load_examples([{"text": "x", "label": cell} for cell in cells]).labels == [["a", "b"]] * 5
 
-    def test_scalars_of_numpy_become_scalars_of_python(self) -> None:
+    def test_numpy_scalars_become_python_scalars(self) -> None:
         numpy = pytest.importorskip("numpy")
         cells = [numpy.int64(1), numpy.float32(0.5), numpy.bool_(True), numpy.str_("a"), numpy.array([1, 2])]
         labels = load_examples([{"text": numpy.str_("x"), "label": cell} for cell in cells]).labels
         assert labels == [1, 0.5, True, "a", [1, 2]]
         assert [type(label) for label in labels] == [int, float, bool, str, list]
 
-    def test_array_cells_of_parquet_and_pandas(self) -> None:
+    def test_array_cells_in_parquet_and_pandas(self) -> None:
         pytest.importorskip("pyarrow")
         pandas = pytest.importorskip("pandas")
         frame = pandas.DataFrame({"text": ["one", "two"], "labels": [["a"], ["b", "c"]]})
@@ -235,14 +235,14 @@ class TestSpans:
     TEXT = "The clay was in a jar."
 
     @pytest.mark.parametrize("span", [[4, 8], (4, 8), [4.0, 8.0], "4:8", "4,8", "[4, 8]", "(4, 8)", " 4 : 8 "])
-    def test_ways_to_write_a_span(self, span: object) -> None:
+    def test_span_notations(self, span: object) -> None:
         row = {"text": self.TEXT, "head": "clay", "tail": "jar", "head_span": span, "label": "a"}
         assert load_examples([row], RELATION).texts == [
             {"text": self.TEXT, "head": "clay", "tail": "jar", "head_span": (4, 8)}
         ]
 
     @pytest.mark.parametrize("span", [None, float("nan"), "", " "])
-    def test_no_span(self, span: object) -> None:
+    def test_blank_span(self, span: object) -> None:
         row = {"text": self.TEXT, "entity": "clay", "entity_span": span, "label": "a"}
         assert load_examples([row], ["text", "entity"]).texts == [{"text": self.TEXT, "entity": "clay"}]
 
@@ -253,17 +253,17 @@ class TestSpans:
     )  # fmt: skip
     def test_malformed_spans(self, span: object) -> None:
         row = {"text": self.TEXT, "entity": "clay", "entity_span": span, "label": "a"}
-        assert "the entity_span" in refusal([row], ["text", "entity"])
+        assert "the entity_span" in error_message([row], ["text", "entity"])
 
-    def test_a_span_of_the_only_field_makes_a_dict(self) -> None:
+    def test_span_of_the_only_field_gives_a_dict(self) -> None:
         rows = [{"text": "one two", "text_span": "4:7", "label": "a"}, {"text": "one", "label": "b"}]
         assert load_examples(rows).texts == [{"text": "one two", "text_span": (4, 7)}, "one"]
 
-    def test_a_span_that_comes_late_is_not_lost(self) -> None:
+    def test_span_column_absent_from_the_first_chunk(self) -> None:
         rows = [{"text": "one two", "label": "a"}] * 1500 + [{"text": "one two", "text_span": [0, 3], "label": "a"}]
         assert load_examples(rows).texts[-1] == {"text": "one two", "text_span": (0, 3)}
 
-    def test_a_marked_field_is_taken_from_the_text(self) -> None:
+    def test_field_with_a_span_is_read_from_the_text(self) -> None:
         row = {"text": self.TEXT, "head_span": [4, 8], "tail_span": [18, 21], "label": "a"}
         expected = {
             "text": self.TEXT,
@@ -273,28 +273,28 @@ class TestSpans:
             "tail_span": (18, 21),
         }
         assert load_examples([row], RELATION).texts == [expected]
-        assert "the head is missing" in refusal([row, {**row, "head_span": None}], RELATION)
+        assert "the head is missing" in error_message([row, {**row, "head_span": None}], RELATION)
 
-    def test_arrays_as_spans(self) -> None:
+    def test_numpy_span(self) -> None:
         numpy = pytest.importorskip("numpy")
         row = {"text": self.TEXT, "entity": "clay", "entity_span": numpy.array([4, 8]), "label": "a"}
         assert load_examples([row], ["text", "entity"]).texts[0]["entity_span"] == (4, 8)  # type: ignore[index]
 
 
 class TestChunks:
-    def test_chunks_make_up_the_whole(self) -> None:
+    def test_chunks_add_up_to_the_table(self) -> None:
         rows = [{"text": f"text {number}", "label": number % 3} for number in range(10)]
         chunks = list(iter_examples(rows, chunk_size=4))
         assert [len(chunk) for chunk in chunks] == [4, 4, 2]
         assert [text for chunk in chunks for text in chunk.texts] == load_examples(rows).texts
 
-    def test_a_chunk_comes_before_the_next_is_read(self) -> None:
+    def test_chunks_are_read_lazily(self) -> None:
         stream = io.StringIO("one\ntwo\nthree\n")
         first = next(iter_examples(stream, want_label=False, chunk_size=2))
         assert first.texts == ["one", "two"]
         assert stream.readline() == "three\n"
 
-    def test_bad_rows(self) -> None:
+    def test_invalid_rows(self) -> None:
         rows = [ROWS[0], ROWS[1], {"text": "", "label": "a"}, {"text": " ", "label": "a"}]
         assert [chunk.texts for chunk in iter_examples(rows, skip_bad_rows=True, chunk_size=2)] == [
             ["one", "two"],
@@ -305,12 +305,12 @@ class TestChunks:
         with pytest.raises(MaskMatchError, match="position 2: the text is blank"):
             next(chunks)
 
-    def test_the_size_of_a_chunk(self) -> None:
+    def test_invalid_chunk_size(self) -> None:
         with pytest.raises(MaskMatchError, match="1 or more"):
             next(iter_examples(ROWS, chunk_size=0))
 
 
-def test_row_numbers_count_skipped_rows_too(tmp_path: Path) -> None:
+def test_row_numbers_include_skipped_rows(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("text,label\na,x\n,x\nc,y\nd,\ne,y\n", encoding="utf-8")
     assert load_examples(path, skip_bad_rows=True).row_numbers == [0, 2, 4]
@@ -318,7 +318,7 @@ def test_row_numbers_count_skipped_rows_too(tmp_path: Path) -> None:
     assert [chunk.row_numbers for chunk in chunks] == [[0], [2], [4]]
 
 
-def test_an_empty_list_says_that_no_label_applies(tmp_path: Path) -> None:
+def test_empty_list_means_no_label(tmp_path: Path) -> None:
     rows = [{"text": "one", "label": ["a", "b"]}, {"text": "two", "label": []}]
     assert load_examples(rows).labels == [["a", "b"], []]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))

@@ -1,4 +1,4 @@
-"""Rows with awkward texts, written by other tools and read back."""
+"""Round trips: rows with awkward texts, written by other tools and read back."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_parquet(rows: list[dict[str, str]]) -> None:
 @given(
     rows=st.lists(st.fixed_dictionaries({"text": TEXTS.filter(str.strip), "label": st.sampled_from("ab")}), min_size=1)
 )
-def test_every_source_gives_the_same_examples(rows: list[dict[str, str]]) -> None:
+def test_all_sources_give_the_same_examples(rows: list[dict[str, str]]) -> None:
     expected = load_examples(rows)
     lines = io.StringIO("".join(json.dumps(row) + "\n" for row in rows))
     assert load_examples(lines) == expected
@@ -91,7 +91,7 @@ def test_every_source_gives_the_same_examples(rows: list[dict[str, str]]) -> Non
 @given(
     content=st.binary(max_size=60) | st.text(max_size=60).map(str.encode) | st.binary(max_size=60).map(gzip.compress)
 )
-def test_whatever_a_file_holds_only_sentences_come_out(suffix: str, content: bytes) -> None:
+def test_any_file_is_read_or_raises(suffix: str, content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"data.{suffix}")
         path.write_bytes(content)

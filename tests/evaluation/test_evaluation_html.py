@@ -1,3 +1,5 @@
+"""The HTML report."""
+
 from __future__ import annotations
 
 import re
@@ -16,7 +18,7 @@ VOID = {"meta"}
 
 
 class Page(HTMLParser):
-    """Reads a page strictly: every tag is closed by its own end tag."""
+    """A strict HTML parser: every tag must be closed by its own end tag."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -51,13 +53,13 @@ def random_report(label_count: int, multi_label: bool = False, rows: int = 200) 
     texts = [f"text {row} {EVIL}" for row in range(rows)]
     if multi_label:
         truth, predicted = (
-            [[labels[place] for place in np.flatnonzero(row)] for row in random.random((rows, label_count)) < 0.2]
+            [[labels[index] for index in np.flatnonzero(row)] for row in random.random((rows, label_count)) < 0.2]
             for _ in range(2)
         )
         extra: dict[str, Any] = {"probabilities": random.random((rows, label_count)), "threshold": 0.4}
     else:
-        truth = [labels[place] for place in random.integers(label_count, size=rows)]
-        predicted = [labels[place] for place in random.integers(label_count, size=rows)]
+        truth = [labels[index] for index in random.integers(label_count, size=rows)]
+        predicted = [labels[index] for index in random.integers(label_count, size=rows)]
         truth[0] = EVIL
         extra = {"confidence": random.random(rows)}
     return evaluate_predictions(
@@ -67,7 +69,7 @@ def random_report(label_count: int, multi_label: bool = False, rows: int = 200) 
 
 @pytest.mark.parametrize("multi_label", [False, True])
 @pytest.mark.parametrize("label_count", [1, 3, 39, 77])
-def test_the_page_is_well_formed_and_stands_alone(label_count: int, multi_label: bool) -> None:
+def test_page_is_well_formed_and_self_contained(label_count: int, multi_label: bool) -> None:
     html = random_report(label_count, multi_label).to_html()
     page = Page(html)
     assert not {"script", "img", "link", "iframe", "object", "a"} & set(page.tags)
@@ -80,7 +82,7 @@ def test_the_page_is_well_formed_and_stands_alone(label_count: int, multi_label:
 
 
 @pytest.mark.parametrize("multi_label", [False, True])
-def test_what_users_wrote_is_shown_and_escaped(multi_label: bool) -> None:
+def test_user_text_is_shown_and_escaped(multi_label: bool) -> None:
     html = random_report(3, multi_label).to_html()
     assert "<script" not in html
     assert 'onerror="' not in html
@@ -89,40 +91,40 @@ def test_what_users_wrote_is_shown_and_escaped(multi_label: bool) -> None:
     assert any(name == "title" and value.startswith(EVIL) for name, value in page.attributes)
 
 
-def test_a_matrix_of_many_labels_shows_the_40_with_the_most_mistakes_and_says_so() -> None:
+def test_large_matrix_shows_the_40_labels_with_the_most_errors() -> None:
     many = random_report(77).to_html()
-    assert "Shown are the 40 of 78 labels with the most mistakes." in many
+    assert "The 40 of 78 labels with the most errors are shown." in many
     assert many.count("rotate(-60)") == 40
     few = random_report(39).to_html()
-    assert "Shown are the" not in few
-    assert few.count("rotate(-60)") == 40  # with the label that the model does not know
+    assert "are shown" not in few
+    assert few.count("rotate(-60)") == 40  # including the label unknown to the model
 
 
-def test_multi_label_pages_show_counts_and_no_matrix() -> None:
+def test_multi_label_page_shows_counts_instead_of_a_matrix() -> None:
     html = random_report(5, multi_label=True).to_html()
-    assert 'aria-label="Found, missed and wrongly given"' in html
+    assert 'aria-label="Correct, missed and wrong predictions"' in html
     assert 'aria-label="Confusion matrix"' not in html
     assert "Threshold" in html
 
 
-def test_a_count_that_does_not_fit_its_cell_is_only_in_the_tooltip() -> None:
+def test_count_too_wide_for_its_cell_is_only_in_the_tooltip() -> None:
     labels = [f"label {number}" for number in range(40)]
     truth = labels + ["label 0"] * 12344
     html = evaluate_predictions(truth, truth, truth, labels=labels).to_html()
-    assert "label 0: 12,345 of 12,345 found (100%)" in html
+    assert "label 0: 12,345 of 12,345 correct (100%)" in html
     assert ">12,345</text>" not in html
     assert html.count('class="number strong"') == 39
 
 
-def test_without_confidence_there_is_no_curve() -> None:
+def test_no_reliability_diagram_without_confidence() -> None:
     html = evaluate_predictions(["x"], truth=["a"], predicted=["a"], labels=["a", "b"]).to_html()
     assert Page(html).tags.count("svg") == 1
-    assert "Reliability curve" not in html
+    assert "Reliability diagram" not in html
 
 
 @given(st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=4, unique=True), st.text(max_size=60))
 @settings(max_examples=60, deadline=None)
-def test_any_text_gives_a_page_that_parses(labels: list[str], text: str) -> None:
+def test_any_text_gives_a_valid_page(labels: list[str], text: str) -> None:
     report = evaluate_predictions(
         [{"text": text, "text_b": text}] * len(labels),
         truth=labels,

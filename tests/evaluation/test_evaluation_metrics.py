@@ -1,185 +1,230 @@
+"""The table of metrics: compared with scikit-learn and with cases worked by hand."""
+
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING, Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.preprocessing import MultiLabelBinarizer
 
+from maskmatch import MaskMatcher, Task
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import (
-    accuracy,
-    best_threshold,
-    confusion_counts,
-    expected_calibration_error,
-    label_scores,
-    macro_f1,
-    micro_f1,
-    multi_label_accuracy,
-    multi_label_macro_f1,
-    multi_label_micro_f1,
-    multi_label_scores,
-    reliability_bins,
-    truth_matrix,
+    METRICS,
+    Metric,
+    directed_macro_f1,
+    evaluate_predictions,
+    find_metric,
+    mean_f1_of,
+    measure,
+    micro_f1_without,
 )
+from toy_data import LABELS, TEXTS, TRUTH
 
-AWKWARD_IDS = ["refund", 1, "1", ("head", 2), 2.5, frozenset({"a"}), False]
-id_pairs = st.lists(st.tuples(st.sampled_from(AWKWARD_IDS), st.sampled_from(AWKWARD_IDS)), min_size=1, max_size=40)
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
 
-
-def random_ids(seed: int, kinds: int, rows: int = 300) -> tuple[list[int], list[int]]:
-    random = np.random.default_rng(seed)
-    truth = random.integers(kinds, size=rows)
-    predicted = np.where(random.random(rows) < 0.6, truth, random.integers(kinds + 1, size=rows))
-    return truth.tolist(), predicted.tolist()
+RELATIONS = ["no_relation", "per:age", "org:founded_by", "per:title"]
+STANCES = ["favor", "against", "none"]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_single_label_figures_are_those_of_scikit_learn(seed: int) -> None:
-    truth, predicted = random_ids(seed, kinds=7)
-    assert accuracy(truth, predicted) == pytest.approx(accuracy_score(truth, predicted))
-    assert macro_f1(truth, predicted) == pytest.approx(f1_score(truth, predicted, average="macro", zero_division=0))
-    assert micro_f1(truth, predicted) == pytest.approx(f1_score(truth, predicted, average="micro"))
-    rows = label_scores(truth, predicted, labels=range(8))
-    expected = precision_recall_fscore_support(truth, predicted, labels=range(8), zero_division=0)
-    found = np.array([(row.precision, row.recall, row.f1, row.support) for row in rows]).T
-    np.testing.assert_allclose(found, np.array(expected))
+def rows(labels: Sequence[Hashable]) -> list[tuple[Hashable, ...]]:
+    return [(label,) for label in labels]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_multi_label_figures_are_those_of_scikit_learn(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    true, guess = random.random((80, 6)) < 0.3, random.random((80, 6)) < 0.3
-    truth = [np.flatnonzero(row).tolist() for row in true]
-    predicted = [np.flatnonzero(row).tolist() for row in guess]
-    assert multi_label_accuracy(truth, predicted) == pytest.approx(accuracy_score(true, guess))
-    assert multi_label_macro_f1(truth, predicted) == pytest.approx(f1_score(true, guess, average="macro"))
-    assert multi_label_micro_f1(truth, predicted) == pytest.approx(f1_score(true, guess, average="micro"))
-    rows = multi_label_scores(truth, predicted, labels=range(6))
-    found = np.array([(row.precision, row.recall, row.f1, row.support) for row in rows]).T
-    np.testing.assert_allclose(found, np.array(precision_recall_fscore_support(true, guess)))
-    assert [row.predicted for row in rows] == guess.sum(axis=0).tolist()
-    assert [row.correct for row in rows] == (true & guess).sum(axis=0).tolist()
-    np.testing.assert_array_equal(truth_matrix(truth, range(6)), true)
+def score(metric: str, truth: Sequence[Hashable], predicted: Sequence[Hashable], names: Any = None) -> float:
+    known = names or {label: str(label) for label in dict.fromkeys([*truth, *predicted])}
+    return measure(rows(truth), rows(predicted), known, metric=metric).score
 
 
-def test_scores_worked_by_hand() -> None:
-    rows = label_scores(["a", "a", "a", "b"], ["a", "a", "b", "b"], labels=["b", "never"])
-    assert [row.label for row in rows] == ["b", "never", "a"]
-    b, never, a = rows
-    assert (b.precision, b.recall, b.support, b.predicted, b.correct) == (0.5, 1.0, 1, 2, 1)
-    assert (a.precision, a.recall, a.support, a.predicted, a.correct) == (1.0, pytest.approx(2 / 3), 3, 2, 2)
-    assert b.f1 == pytest.approx(2 / 3)
-    assert a.f1 == pytest.approx(0.8)
-    assert (never.f1, never.occurs, never.errors) == (0.0, False, 0)
-    assert (a.errors, b.errors) == (1, 1)
+def pairs_of(labels: Sequence[str]) -> st.SearchStrategy[list[tuple[str, str]]]:
+    return st.lists(st.tuples(st.sampled_from(labels), st.sampled_from(labels)), min_size=1, max_size=30)
 
 
-def test_macro_f1_is_over_labels_that_occur_in_the_truth_or_the_predictions() -> None:
-    # "c" is only predicted and counts with 0: (2/3 + 1 + 0) / 3
-    assert macro_f1(["a", "a", "b"], ["a", "c", "b"]) == pytest.approx((2 / 3 + 1) / 3)
+@given(pairs_of(RELATIONS))
+@settings(max_examples=50, deadline=None)
+def test_single_label_metrics_equal_scikit_learn(pairs: list[tuple[str, str]]) -> None:
+    truth, predicted = map(list, zip(*pairs, strict=True))
+    assert score("accuracy", truth, predicted) == pytest.approx(accuracy_score(truth, predicted))
+    assert score("micro-f1", truth, predicted) == pytest.approx(f1_score(truth, predicted, average="micro"))
+    assert score("macro-f1", truth, predicted) == pytest.approx(f1_score(truth, predicted, average="macro"))
+    without = f1_score(truth, predicted, labels=RELATIONS[1:], average="micro", zero_division=0)
+    assert score("relation-micro-f1", truth, predicted) == pytest.approx(without)
 
 
-def test_confusions_are_counted_with_the_right_predictions() -> None:
-    counts = confusion_counts(["a", "a", "b", 1], ["a", "b", "b", "1"])
-    assert counts == {("a", "a"): 1, ("a", "b"): 1, ("b", "b"): 1, (1, "1"): 1}
+@given(pairs_of(STANCES))
+@settings(max_examples=50, deadline=None)
+def test_stance_f1_is_the_mean_of_favor_and_against(pairs: list[tuple[str, str]]) -> None:
+    truth, predicted = map(list, zip(*pairs, strict=True))
+    expected = f1_score(truth, predicted, labels=STANCES[:2], average="macro", zero_division=0)
+    assert score("stance-f1", truth, predicted, {name: name for name in STANCES}) == pytest.approx(expected)
 
 
-@given(id_pairs)
-@settings(max_examples=40, deadline=None)
-def test_micro_f1_is_the_accuracy_and_one_element_rows_are_single_labels(
-    pairs: list[tuple[object, object]],
-) -> None:
-    truth, predicted = [true for true, _ in pairs], [guess for _, guess in pairs]
-    true_rows, predicted_rows = [[label] for label in truth], [[label] for label in predicted]
-    assert micro_f1(truth, predicted) == pytest.approx(accuracy(truth, predicted))
-    assert multi_label_accuracy(true_rows, predicted_rows) == accuracy(truth, predicted)
-    assert multi_label_scores(true_rows, predicted_rows, truth) == label_scores(truth, predicted)
+@given(st.lists(st.tuples(*[st.lists(st.sampled_from("abc"), unique=True)] * 2), min_size=1, max_size=20))
+@settings(max_examples=50, deadline=None)
+def test_multi_label_metrics_equal_scikit_learn(pairs: list[tuple[list[str], list[str]]]) -> None:
+    truth, predicted = map(list, zip(*pairs, strict=True))
+    binarizer = MultiLabelBinarizer(classes=list("abc"))
+    table, guess = binarizer.fit_transform(truth), binarizer.transform(predicted)
+    names = {name: name for name in "abc"}
+    result = measure(truth, predicted, names, metric="micro-f1", multi_label=True)
+    assert result.score == pytest.approx(f1_score(table, guess, average="micro", zero_division=0))
+    occurring = [column for column in range(3) if table[:, column].any() or guess[:, column].any()]
+    macro = measure(truth, predicted, names, metric="macro-f1", multi_label=True).score
+    if occurring:
+        assert macro == pytest.approx(f1_score(table, guess, labels=occurring, average="macro", zero_division=0))
 
 
-def test_texts_without_any_label_can_be_exactly_right() -> None:
-    assert multi_label_accuracy([[], ["a"]], [[], []]) == 0.5
-    assert multi_label_micro_f1([[]], [[]]) == 0.0
-    assert multi_label_scores([[]], [[]]) == []
+class TestRelations:
+    @pytest.mark.parametrize("none", ["no_relation", "No Relation", "NA", "none", "Other"])
+    def test_class_for_no_relation_is_found_by_name(self, none: str) -> None:
+        truth, predicted = ["age", none, none, "title"], ["age", none, "age", none]
+        assert score("relation-micro-f1", truth, predicted) == pytest.approx(2 * 1 / (2 + 2))
+
+    def test_integer_label_with_a_name(self) -> None:
+        names = {0: "no relation", 1: "age", 2: "title"}
+        assert score("relation-micro-f1", [1, 0, 2], [1, 0, 0], names) == pytest.approx(2 / 3)
+
+    def test_other_counts_if_there_is_a_class_for_no_relation(self) -> None:
+        names = {name: name for name in ("other", "no relation", "age")}
+        assert score("relation-micro-f1", ["other", "no relation"], ["other", "no relation"], names) == 1.0
+        assert score("relation-micro-f1", ["other", "age"], ["age", "age"], names) == 0.5
+
+    def test_without_a_class_for_no_relation_it_is_micro_f1(self) -> None:
+        assert score("relation-micro-f1", ["a", "b", "c"], ["a", "b", "a"]) == pytest.approx(2 / 3)
+
+    def test_only_no_relation_scores_zero(self) -> None:
+        assert score("relation-micro-f1", ["none", "none"], ["none", "none"]) == 0.0
+
+    def test_excluded_label_can_be_given(self) -> None:
+        metric = micro_f1_without("zilch")
+        result = measure(rows(["a", "zilch"]), rows(["a", "zilch"]), {}, metric=metric)
+        assert (result.score, result.metric.name) == (1.0, "micro-f1 without zilch")
 
 
-@pytest.mark.parametrize("score", [accuracy, macro_f1, micro_f1, confusion_counts, multi_label_accuracy])
-def test_rows_that_do_not_match_are_refused(score: object) -> None:
-    for truth, predicted in ([], []), (["a"], []):
-        with pytest.raises(MaskMatchError, match="one prediction for each true label"):
-            score(truth, predicted)  # type: ignore[operator]
+class TestDirectedRelations:
+    """As the official scorer: both directions of a relation are pooled, and the wrong direction is an error."""
+
+    TRUTH = ("CE(e1,e2)", "CE(e1,e2)", "CE(e2,e1)", "PP(e1,e2)", "PP(e2,e1)", "Other", "Other")
+    PREDICTED = ("CE(e1,e2)", "CE(e2,e1)", "CE(e2,e1)", "PP(e1,e2)", "CE(e1,e2)", "PP(e1,e2)", "Other")
+    # CE: 2 correct, 4 predicted, support 3: F1 = 4/7. PP: 1 correct, 2 predicted, support 2: F1 = 1/2.
+    EXPECTED = (4 / 7 + 1 / 2) / 2
+
+    def test_labels_in_the_usual_notation(self) -> None:
+        assert score("semeval-2010-8", self.TRUTH, self.PREDICTED) == pytest.approx(self.EXPECTED)
+
+    def test_integer_labels_with_names(self) -> None:
+        numbers = {label: number for number, label in enumerate(dict.fromkeys(self.TRUTH))}
+        truth, predicted = ([numbers[label] for label in labels] for labels in (self.TRUTH, self.PREDICTED))
+        names = {number: label.replace("(", " (") for label, number in numbers.items()}
+        assert score("semeval-2010-8", truth, predicted, names) == pytest.approx(self.EXPECTED)
+
+    def test_other_names_with_given_relations(self) -> None:
+        readable = {
+            "CE(e1,e2)": "is the cause of",
+            "CE(e2,e1)": "is the effect of",
+            "PP(e1,e2)": "is produced by",
+            "PP(e2,e1)": "produces",
+            "Other": "other",
+        }
+        relations: dict[Hashable, Any] = {
+            name: None if label == "Other" else (label[:2], label[3:-1]) for label, name in readable.items()
+        }
+        truth, predicted = ([readable[label] for label in labels] for labels in (self.TRUTH, self.PREDICTED))
+        report = evaluate_predictions(
+            truth, truth, predicted, labels=readable.values(), metric=directed_macro_f1(relations)
+        )
+        assert report.score == pytest.approx(self.EXPECTED)
+        assert report.metric == "directed macro-f1"
+        lacking = {name: relation for name, relation in relations.items() if name != "produces"}
+        with pytest.raises(MaskMatchError, match="The label 'produces' has no relation and direction"):
+            directed_macro_f1(lacking).score(rows(truth), rows(predicted), {})
+
+    def test_wrong_directions_score_zero(self) -> None:
+        assert score("semeval-2010-8", ["CE(e1,e2)", "PP(e1,e2)"], ["CE(e2,e1)", "PP(e2,e1)"]) == 0.0
+
+    def test_names_without_direction_raise(self) -> None:
+        with pytest.raises(MaskMatchError, match=r"'causes' does not; give metric=directed_macro_f1\("):
+            score("semeval-2010-8", ["causes", "CE(e1,e2)"], ["causes", "CE(e1,e2)"])
 
 
-def test_calibration_worked_by_hand() -> None:
-    bins = reliability_bins([0.95, 1.0, 0.55, 0.05], [True, True, False, False])
-    assert len(bins) == 10
-    assert [each.count for each in bins] == [1, 0, 0, 0, 0, 1, 0, 0, 0, 2]
-    assert (bins[9].mean_confidence, bins[9].accuracy) == (pytest.approx(0.975), 1.0)
-    assert (bins[1].mean_confidence, bins[1].accuracy) == (None, None)
-    # (2 * 0.025 + 0.55 + 0.05) / 4
-    assert expected_calibration_error(bins) == pytest.approx(0.1625)
+class TestChoiceOfMetric:
+    def test_usual_metric_is_the_default(self) -> None:
+        truth, predicted = rows(["favor", "none"]), rows(["favor", "favor"])
+        names = {name: name for name in STANCES}
+        assert measure(truth, predicted, names, usual="stance-f1").score == pytest.approx(1 / 3)
+        assert measure(truth, predicted, names, usual="stance-f1", metric="accuracy").score == 0.5
+
+    def test_usual_metric_that_does_not_apply_is_replaced_with_a_note(self) -> None:
+        result = measure(rows("ab"), rows("aa"), {"a": "a", "b": "b"}, usual="stance-f1")
+        assert (result.metric.name, result.score) == ("accuracy", 0.5)
+        (note,) = result.notes
+        assert note.startswith("The score is accuracy instead of the task's usual metric. The metric stance-f1 needs")
+
+    def test_requested_metric_that_does_not_apply_raises(self) -> None:
+        with pytest.raises(MaskMatchError, match="needs a label named favor and one named against"):
+            score("stance-f1", ["a", "b"], ["a", "a"])
+        with pytest.raises(MaskMatchError, match="is for one label per text; choose micro-f1 or macro-f1"):
+            measure([["a", "b"]], [["a"]], {}, metric="semeval-2010-8", multi_label=True)
+        with pytest.raises(MaskMatchError, match="There is no metric 'luck'; choose one of accuracy, micro-f1"):
+            find_metric("luck")
+
+    def test_multi_label_default_is_micro_f1(self) -> None:
+        result = measure([["a", "b"], []], [["a"], []], {"a": "a", "b": "b"}, multi_label=True)
+        assert (result.metric.name, result.score) == ("micro-f1", pytest.approx(2 / 3))
+
+    def test_custom_metric(self) -> None:
+        own = Metric("texts", "the number of texts", lambda truth, predicted, names: float(len(truth)))
+        assert measure(rows("ab"), rows("ab"), {}, metric=own).score == 2.0
+        assert mean_f1_of("a", "c").score(rows("ab"), rows("ab"), {}) == 0.5
+
+    def test_labels_only_in_the_truth_count(self) -> None:
+        result = measure(rows(["against", "favor"]), rows(["favor", "favor"]), {"favor": "favor"}, usual="stance-f1")
+        assert (result.metric.name, result.score) == ("stance-f1", pytest.approx(1 / 3))
 
 
-def test_a_confidence_on_an_edge_belongs_to_the_bin_above() -> None:
-    for tenth in range(10):
-        bins = reliability_bins([tenth / 10], [True])
-        assert bins[tenth].count == 1
-        assert bins[tenth].low == tenth / 10
+class TestReports:
+    def test_report_contains_metric_and_score(self) -> None:
+        truth, predicted = ["favor", "against", "none"], ["favor", "favor", "none"]
+        report = evaluate_predictions(
+            truth, truth, predicted, labels=STANCES, usual_metric="stance-f1", notes=["Mind!"]
+        )
+        assert (report.metric, report.score) == ("stance-f1", pytest.approx(1 / 3))
+        assert "0.333 (stance-f1)" in str(report)
+        assert "stance-f1" in report.to_html()
+        assert {"metric": "stance-f1", "score": report.score}.items() <= report.to_dict().items()
+        assert {"metric": "stance-f1", "score": 0.3333}.items() <= report.headline().items()
+        assert report.notes[0] == "Mind!"
 
+    @pytest.mark.parametrize("metric", [None, *METRICS])
+    def test_evaluate_with_metric(self, tiny: Any, metric: str | None) -> None:
+        task = Task("bank", "what a customer wants", metric="macro-f1")
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, task=task)
+        if metric in ("stance-f1", "semeval-2010-8"):
+            with pytest.raises(MaskMatchError, match=f"The metric {metric} needs"):
+                matcher.evaluate(TEXTS, TRUTH, metric=metric)
+            return
+        report = matcher.evaluate(TEXTS, TRUTH, metric=metric)
+        assert report.metric == (metric or "macro-f1")
+        expected = report.macro_f1 if report.metric == "macro-f1" else report.accuracy
+        assert report.score == pytest.approx(expected)
 
-def test_a_model_that_is_as_sure_as_it_is_right_has_no_calibration_error() -> None:
-    assert expected_calibration_error(reliability_bins([0.75] * 4, [1, 1, 1, 0])) == 0.0
+    def test_integer_labels_with_names(self, tiny: Any) -> None:
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), {0: "favor", 1: "against", 2: "none"}, task="stance")
+        texts = [{"text": "please block it", "text_b": "card"}, {"text": "refund", "text_b": "money"}]
+        report = matcher.evaluate(texts, [0, 1])
+        assert report.metric == "stance-f1"
 
-
-@pytest.mark.parametrize("confidence", [[1.5], [-0.2], [float("nan")]])
-def test_what_is_no_probability_is_refused(confidence: list[float]) -> None:
-    with pytest.raises(MaskMatchError, match="between 0 and 1"):
-        reliability_bins(confidence, [True])
-
-
-def test_calibration_of_nothing_is_refused() -> None:
-    with pytest.raises(MaskMatchError, match="at least one"):
-        reliability_bins([], [])
-    with pytest.raises(MaskMatchError, match="at least one"):
-        expected_calibration_error([])
-
-
-def test_a_single_precision_softmax_may_end_a_little_above_one() -> None:
-    assert reliability_bins(np.array([1.0000001], dtype=np.float32), [True])[9].mean_confidence == 1.0
-
-
-def test_best_threshold_worked_by_hand() -> None:
-    assert best_threshold([[1, 0, 1]], [[0.9, 0.5, 0.3]]) == 0.3  # F1 0.8, against 2/3 from 0.9 and 0.5 from 0.5
-    assert best_threshold([[0, 0]], [[0.1, 0.4]]) == 0.4  # nothing to find: all are equal
-    assert best_threshold([[1], [1]], [[0.7], [0.7]]) == 0.7
-    # From 0.25 and from 0.75 F1 is 2/3, and both are as near to 0.5: the higher.
-    assert best_threshold([[1, 0, 0, 1]], [[0.75, 0.6, 0.55, 0.25]]) == 0.75
-
-
-@given(
-    arrays(np.bool_, (6, 3)),
-    arrays(np.float64, (6, 3), elements=st.integers(0, 20).map(lambda number: number / 20)),
-)
-@settings(max_examples=80, deadline=None)
-def test_best_threshold_is_at_least_as_good_as_a_grid(truth: np.ndarray, probabilities: np.ndarray) -> None:
-    def quality(threshold: float) -> float:
-        given_labels = probabilities >= threshold
-        decisions = truth.sum() + given_labels.sum()
-        return float(2 * (truth & given_labels).sum() / decisions) if decisions else 0.0
-
-    best = best_threshold(truth, probabilities)
-    distinct = np.unique(probabilities)
-    assert best in distinct
-    assert all(quality(best) >= quality(threshold) for threshold in np.linspace(0, 1, 41))
-    nearest = min(abs(threshold - 0.5) for threshold in distinct if quality(threshold) == quality(best))
-    assert abs(best - 0.5) == nearest
-
-
-def test_best_threshold_refuses_what_it_cannot_use() -> None:
-    with pytest.raises(MaskMatchError, match="same shape"):
-        best_threshold([[1, 0]], [[0.5]])
-    with pytest.raises(MaskMatchError, match="same shape"):
-        best_threshold(np.zeros((0, 2)), np.zeros((0, 2)))
-    with pytest.raises(MaskMatchError, match="only 0 and 1"):
-        best_threshold([[2]], [[0.5]])
+    def test_dev_is_scored_with_the_metric_of_the_task(self, tiny: Any) -> None:
+        texts = [{"text": text, "text_b": "money"} for text in TEXTS]
+        stances = [dict(zip(LABELS, STANCES, strict=True))[label] for label in TRUTH]
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), task="stance")
+        matcher.fit(texts, stances, dev=(texts, stances), epochs=2)
+        assert matcher.training_ is not None
+        dev = matcher.training_.dev
+        assert dev is not None
+        assert set(dev) == {"score", "stance-f1", "accuracy"}
+        assert dev["score"] == dev["stance-f1"] == pytest.approx(matcher.evaluate(texts, stances).score)

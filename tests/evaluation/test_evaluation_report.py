@@ -1,3 +1,5 @@
+"""The evaluation report: its values, its text form and its files."""
+
 from __future__ import annotations
 
 import json
@@ -47,7 +49,7 @@ def multi_label_report(**changes: Any) -> EvaluationReport:
     return evaluate_predictions(**{**arguments, **changes})
 
 
-def test_the_figures_of_a_report() -> None:
+def test_report_values() -> None:
     report = small_report()
     assert (report.rows, report.cut, report.seconds, report.texts_per_second) == (4, 1, 2.0, 2.0)
     assert report.accuracy == report.micro_f1 == 0.5
@@ -57,7 +59,7 @@ def test_the_figures_of_a_report() -> None:
     assert (report.multi_label, report.threshold) == (False, None)
 
 
-def test_labels_that_the_model_does_not_know_count_as_wrong_and_are_said() -> None:
+def test_unknown_labels_count_as_errors_and_are_noted() -> None:
     report = small_report()
     assert report.unseen == (UnseenLabel("transfer", 1),)
     assert any("unknown to the model" in note and "transfer (1 row)" in note for note in report.notes)
@@ -65,7 +67,7 @@ def test_labels_that_the_model_does_not_know_count_as_wrong_and_are_said() -> No
     assert ("transfer", "refund") in [(each.true, each.predicted) for each in report.confusions]
 
 
-def test_confusions_come_worst_first_with_examples() -> None:
+def test_confusions_are_sorted_by_count_and_have_examples() -> None:
     report = evaluate_predictions(
         [f"text {row}" for row in range(7)],
         truth=["a", "b", "b", "b", "b", "a", "a"],
@@ -78,7 +80,7 @@ def test_confusions_come_worst_first_with_examples() -> None:
     assert (second.true, second.predicted, second.count) == ("a", "b", 1)
 
 
-def test_multi_label_figures() -> None:
+def test_multi_label_report_values() -> None:
     report = multi_label_report()
     assert report.accuracy == pytest.approx(1 / 3)
     assert report.micro_f1 == pytest.approx(2 * 1 / (3 + 2))
@@ -125,7 +127,7 @@ def test_awkward_label_ids(labels: list[Any]) -> None:
     assert len(str(report).splitlines()) > 5
 
 
-def test_arrays_give_plain_ids() -> None:
+def test_numpy_labels_become_plain_ids() -> None:
     report = evaluate_predictions(
         np.array(["x", "y"]), truth=np.array([1, 2]), predicted=np.array([1, 1]), labels=np.arange(3)
     )
@@ -133,18 +135,18 @@ def test_arrays_give_plain_ids() -> None:
     json.dumps(report.to_dict())
 
 
-def test_columns_of_data_frames_are_read_by_row_whatever_their_index() -> None:
+def test_pandas_series_are_read_by_row_not_by_index() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": ["x", "y"], "label": ["a", "b"]}, index=[7, 3])
     report = evaluate_predictions(frame["text"], frame["label"], ["a", "a"], labels=["a", "b"])
     assert report.confusions[0].examples == (Example(1, "y"),)
 
 
-def test_one_label_all_right_and_all_wrong() -> None:
+def test_all_correct_and_all_wrong() -> None:
     right = evaluate_predictions(["x"], truth=["a"], predicted=["a"], labels=["a"], confidence=[1.0])
     assert (right.accuracy, right.macro_f1, right.micro_f1, right.confusions) == (1.0, 1.0, 1.0, ())
-    assert "No mistakes." in str(right)
-    assert "every text was right" in right.to_html()
+    assert "No errors." in str(right)
+    assert "every text is correct" in right.to_html()
     wrong = evaluate_predictions(["x", "y"], truth=["a", "b"], predicted=["b", "a"], labels=["a", "b"])
     assert (wrong.accuracy, wrong.macro_f1, wrong.micro_f1) == (0.0, 0.0, 0.0)
     assert wrong.to_html()
@@ -167,7 +169,7 @@ def test_one_label_all_right_and_all_wrong() -> None:
         ({"probabilities": [[1.0]]}, "multi_label=True"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_raise(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(MaskMatchError, match=words):
         small_report(**changes)
 
@@ -181,12 +183,12 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], words: s
         ({"probabilities": np.zeros((3, 2))}, "a column for each label"),
     ],
 )
-def test_what_does_not_fit_multi_label_is_refused(changes: dict[str, Any], words: str) -> None:
+def test_invalid_multi_label_arguments_raise(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(MaskMatchError, match=words):
         multi_label_report(**changes)
 
 
-def test_the_text_shows_all_labels_when_they_are_few_and_the_worst_when_they_are_many() -> None:
+def test_text_shows_all_of_few_labels_and_the_worst_of_many() -> None:
     for count, shown in ((30, 30), (31, 15)):
         labels = [f"label {number}" for number in range(count)]
         text = str(evaluate_predictions(labels, truth=labels, predicted=labels[:-1] + labels[:1], labels=labels))
@@ -200,7 +202,7 @@ words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=150)
 
 @given(st.lists(words, min_size=1, max_size=5, unique=True), words)
 @settings(max_examples=60, deadline=None)
-def test_the_text_fits_100_columns_whatever_users_write(labels: list[str], text: str) -> None:
+def test_text_fits_100_columns(labels: list[str], text: str) -> None:
     report = evaluate_predictions(
         [text] * len(labels), truth=labels, predicted=[labels[0]] * len(labels), labels=labels[:1], cut=1
     )
@@ -209,7 +211,7 @@ def test_the_text_fits_100_columns_whatever_users_write(labels: list[str], text:
     assert all(line.isprintable() or "\u200c" in line or "\u200d" in line for line in lines)
 
 
-def test_saving_writes_three_whole_files(tmp_path: Path) -> None:
+def test_save_writes_three_files(tmp_path: Path) -> None:
     report = small_report(truth=["refund", "card lost", "card lost", "lone surrogate \udc80"])
     folder = tmp_path / "made" / "here"
     report.save(folder)
@@ -220,29 +222,27 @@ def test_saving_writes_three_whole_files(tmp_path: Path) -> None:
     assert (folder / "report.html").read_text("utf-8") == report.to_html()
 
 
-def test_a_failed_save_leaves_the_old_file_and_nothing_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_save_keeps_the_old_file_and_leaves_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_report().save(tmp_path)
     before = (tmp_path / "report.json").read_bytes()
 
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("maskmatch.evaluation.report.os.replace", refuse)
+    monkeypatch.setattr("pathlib.Path.replace", fail)
     with pytest.raises(MaskMatchError, match="No space left"):
         multi_label_report().save(tmp_path)
     assert (tmp_path / "report.json").read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_saving_into_a_file_is_refused(tmp_path: Path) -> None:
+def test_save_into_a_file_raises(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
-    with pytest.raises(MaskMatchError, match="give a folder"):
+    with pytest.raises(MaskMatchError, match=r"choose a writable folder: .*taken"):
         small_report().save(tmp_path / "taken")
 
 
-def test_label_names_tell_ids_apart() -> None:
+def test_label_names_are_distinct() -> None:
     names = LabelNames([1, "1", "refund", ""])
     assert [names[label] for label in (1, "1", "refund", "", None)] == [
         "1",
@@ -262,7 +262,7 @@ def test_shortening() -> None:
     assert wrap("one two three", 7, indent="  ") == ["one two", "  three"]
 
 
-def test_model_data_and_date_are_told_everywhere() -> None:
+def test_model_data_and_date_are_in_every_form() -> None:
     texts, labels = ["one", "two"], ["a", "b"]
     report = evaluate_predictions(texts, labels, labels, labels=labels, model="my <model>", data="toy & test")
     assert report.date == date.today().isoformat()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -12,17 +13,18 @@ import typer
 from maskmatch import __version__
 from maskmatch.cli.align import align
 from maskmatch.cli.classify import classify
-from maskmatch.cli.compare import compare
 from maskmatch.cli.demo import demo
 from maskmatch.cli.evaluate import evaluate
 from maskmatch.cli.export import export
 from maskmatch.cli.groups import grouped
 from maskmatch.cli.labels import labels_app
 from maskmatch.cli.predict import predict
-from maskmatch.cli.study import study
 from maskmatch.cli.tasks import tasks
 from maskmatch.cli.train import train
 from maskmatch.errors import MaskMatchError
+
+COMMANDS = "maskmatch.commands"
+"""The entry points by which another distribution adds commands: name = command, value = function."""
 
 app = typer.Typer(
     help="Classify texts by the names of labels.",
@@ -31,10 +33,22 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, classify, train, predict, evaluate, export, compare, study, align):
+for command in (demo, classify, train, predict, evaluate, export, align):
     app.command()(grouped(command))
 app.add_typer(labels_app, name="labels")
 app.command()(tasks)
+
+
+def add_commands_of_others() -> None:
+    """Add the commands that other distributions bring, such as ``compare`` and ``study`` of maskmatch-lab."""
+    for point in entry_points(group=COMMANDS):
+        try:
+            app.command(point.name)(grouped(point.load()))
+        except ImportError as error:  # a broken add-on should not take the other commands away
+            sys.stderr.write(f"maskmatch: the command {point.name} cannot be loaded: {error}\n")
+
+
+add_commands_of_others()
 
 
 def _version(wanted: bool) -> None:
@@ -53,7 +67,7 @@ def common(
 
 
 def main() -> None:
-    """Run the command line: 0 is success, 1 a failure told in one sentence, 2 a wrong usage."""
+    """Run the command line: 0 is success, 1 a failure with one sentence that says why, 2 wrong usage."""
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # what goes into a file or a pipe is read by programs
     try:

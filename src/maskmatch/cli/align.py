@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
-from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maskmatch.cli import options
+from maskmatch.cli.groups import Options, SettingsOf
+from maskmatch.config.alignment import AlignmentConfig
+from maskmatch.config.settings import declared
 
 if TYPE_CHECKING:
-    from maskmatch.alignment import AlignmentConfig
     from maskmatch.data import Examples
 
 
 @dataclass(frozen=True)
-class Learning:
-    """How to learn the adapter."""
-
-    steps: Annotated[int, typer.Option(help="Steps without labels.", min=1, rich_help_panel=options.TRAINING)] = 150
-    matching_steps: Annotated[
-        int | None,
-        typer.Option(help="Steps with label sets; 350 if left out.", min=0, rich_help_panel=options.TRAINING),
-    ] = None
-    rank: Annotated[int, typer.Option(help="The rank of the adapter.", min=1, rich_help_panel=options.TRAINING)] = 16
-    learning_rate: options.LearningRate = 1e-3
-    checkpoints: options.Checkpoints = None
-    resume: options.Resume = False
-
-    def config(self, seed: int) -> AlignmentConfig:
-        """The same as the library takes it."""
-        from maskmatch.alignment import AlignmentConfig
-
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        return AlignmentConfig(seed=seed, **given)
-
-
-@dataclass(frozen=True)
 class Check:
-    """Labelled rows that tell, before and after, how well names alone do."""
+    """Labelled rows to measure zero-shot accuracy on, before and after."""
 
     check: Annotated[
         str | None, typer.Option(help="Labelled rows to measure zero-shot accuracy on, before and after.")
@@ -51,7 +32,7 @@ class Check:
         if self.check is None:
             return None
         from maskmatch import MaskMatcher, MaskMatchError
-        from maskmatch.targets import has_several
+        from maskmatch.labels.targets import has_several
 
         matcher = MaskMatcher.from_pretrained(model, task=self.task)
         rows = options.load_rows(self.check, matcher.config.fields, reading)
@@ -74,33 +55,32 @@ def align(
     ] = None,
     check: Check,
     model: options.ModelName = None,
-    seed: options.Seed = 0,
-    learning: Learning,
+    settings: Annotated[Options, SettingsOf(lambda: declared(AlignmentConfig), panel=options.TRAINING, optional=True)],
     reading: options.LabelledReading,
     json: options.AsJson = False,
 ) -> None:
-    """Teach an encoder to answer through its mask."""
-    from maskmatch.alignment import align as run
-    from maskmatch.alignment import check_output
-    from maskmatch.data.label_sets import load_label_sets
-    from maskmatch.label_files import load_labels
+    """Train an adapter that lets an encoder answer at its mask."""
+    from maskmatch.data import load_label_sets
+    from maskmatch.labels.files import load_labels
+    from maskmatch.training.alignment import align as run
+    from maskmatch.training.alignment import check_output
 
-    if learning.matching_steps and label_sets is None:
+    if settings.get("matching_steps") and label_sets is None:
         raise typer.BadParameter(
             "there are no label sets to match; give --label-sets too.", param_hint="--matching-steps"
         )
     output = output.expanduser()
     check_output(output, model)  # before the work, not after it
     with options.wrong_usage():
-        config = learning.config(seed)
+        config = AlignmentConfig(**settings)
     examples = _load_texts(texts, reading)
     names = None if labels is None else load_labels(labels)
     sets = [] if label_sets is None else load_label_sets(label_sets)
     before = check.accuracy(model, reading)
     plain = [str(text) for text in examples.texts]
-    sources = [f"the texts of {texts}"]
-    sources += [] if labels is None else [f"the label names of {labels}"]
-    sources += [] if label_sets is None else [f"the label sets of {label_sets}"]
+    sources = [f"the texts of {Path(texts).name}"]
+    sources += [] if labels is None else [f"the label names of {_named(labels)}"]
+    sources += [] if label_sets is None else [f"the label sets of {label_sets.name}"]
     alignment = run(plain, names, model=model, label_sets=sets, config=config, sources=sources)
     alignment.save(output)
     after = check.accuracy(str(output), reading)
@@ -115,11 +95,16 @@ def align(
     typer.echo(f"saved in {output}; use it with --model {output}")
 
 
+def _named(labels: str) -> str:
+    """A label file by its name alone, names as they are: a saved adapter holds no paths of this machine."""
+    return Path(labels).name if os.path.isfile(os.path.expanduser(labels)) else labels
+
+
 def _load_texts(file: str, reading: options.Reading) -> Examples:
     """The texts to learn from; columns of other fields than the text are those of the rows to check with."""
     from maskmatch.data import load_examples
 
     columns = {name: column for name, column in reading.named.items() if name == "text"}
     examples = load_examples(file, ("text",), want_label=False, **{**reading.options(), "named": columns})
-    options.tell_skipped(examples.skipped, file)
+    options.report_skipped(examples.skipped, file)
     return examples

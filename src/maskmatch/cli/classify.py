@@ -6,23 +6,24 @@ from typing import Annotated
 
 import typer
 
-from maskmatch.cli import options  # noqa: TC001 - typer reads the annotations
+from maskmatch.cli import options
 from maskmatch.cli.predict import print_predictions
 
 
 def classify(
     *,
-    labels: Annotated[str, typer.Option(help="Label names with commas between them, or a file of labels.")],
+    labels: Annotated[str, typer.Option(help="Label names, separated by commas, or a file of labels.")],
     texts: options.Texts,
     classifier: options.Classifier,
-    search: options.Search = None,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 32,
     reading: options.Reading,
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
-    """Classify texts by label names alone, nothing trained; prints one JSON object a line."""
-    from maskmatch.label_files import load_labels
+    """Classify texts by label names alone, without training; prints one JSON object per line."""
+    from maskmatch.labels.files import load_labels
 
-    matcher = classifier.load(load_labels(labels), search=search, method=classifier.untrained_method())
-    print_predictions(matcher, texts.chunks(matcher.config.fields, reading), top_k, batch_size)
+    names = load_labels(labels)
+    chunks = texts.chunks(options.config_of(classifier.model, classifier.settings).fields, reading)
+    matcher = classifier.load(names, method=classifier.untrained_method())
+    print_predictions(matcher.pipeline, chunks, top_k, batch_size)

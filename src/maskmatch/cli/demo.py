@@ -19,9 +19,9 @@ def demo(
     json: options.AsJson = False,
 ) -> None:
     """Classify by names, train, evaluate, add a label and save, on a small help desk's questions."""
-    options.tell("Loading the embedded encoder …")
+    options.note("Loading the embedded encoder …")
     from maskmatch.demo import run_demo
 
-    result = run_demo(output, seed, say=options.tell if json else typer.echo)
+    result = run_demo(output, seed, log=options.note if json else typer.echo)
     if json:
         options.print_json(asdict(result))

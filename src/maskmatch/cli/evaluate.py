@@ -19,7 +19,7 @@ def evaluate(
         typer.Option("--output", "-o", help="A folder for report.html, report.json and report.txt."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="What the score is, e.g. macro-f1; the task's usual metric if left out.")
+        str | None, typer.Option(help="The metric of the score, e.g. macro-f1; default: the task's.")
     ] = None,
     threshold: options.Threshold = None,
     device: options.Device = None,
@@ -27,17 +27,18 @@ def evaluate(
     reading: options.LabelledReading,
     json: options.AsJson = False,
 ) -> None:
-    """Measure a classifier: the task's metric, accuracy, F1, calibration, a table of labels, the worst confusions."""
+    """Evaluate a classifier: the task's metric, accuracy, F1, calibration, metrics per label, the worst confusions."""
     from maskmatch.evaluation import find_metric
 
     if metric is not None:
         find_metric(metric)  # before anything is loaded
+    options.saved_classifier(folder)
+    rows = options.load_rows(test, options.config_of(folder, {}).fields, reading)
     matcher = options.load_predictor(folder, threshold=threshold, device=device)
-    rows = options.load_rows(test, matcher.config.fields, reading)
     report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)
     if output is not None:
         report.save(output)
-        options.tell(f"report saved in {output}")
+        options.note(f"report saved in {output}")
     if json:
         options.print_json(report.to_dict())
     else:

@@ -11,7 +11,7 @@ import typer
 from maskmatch.cli import options
 
 if TYPE_CHECKING:
-    from maskmatch.classifier import MaskMatcher
+    from maskmatch.matcher import MaskMatcher
 
 LabelsArgument = Annotated[
     str, typer.Argument(metavar="LABELS", help="A file of labels, names with commas, or the folder of a classifier.")
@@ -39,35 +39,42 @@ def expand(
     json: options.AsJson = False,
 ) -> None:
     """Find phrases and examples for labels; edit the file, and give it to --labels."""
-    from maskmatch.expansion import expand_labels
-    from maskmatch.expansion.files import check_file_name
+    from maskmatch.label_tools.expansion import expand_labels
+    from maskmatch.label_tools.expansion.files import check_file_name
 
     if output is not None:
         check_file_name(output)
-    matcher = load_with_labels(labels, classifier)
-    fields = matcher.config.input_fields
+    fields = fields_of(labels, classifier)
+    unlabelled = load_texts(texts, fields, reading)
     rows = None if train is None else options.load_rows(train, fields, reading)
+    listed = load_texts(words, ("text",), options.Reading(encoding=reading.encoding))
     expansion = expand_labels(
-        matcher,
+        load_with_labels(labels, classifier),
         sources=None if source is None else [each.value for each in source],
-        texts=load_texts(texts, fields, reading),
+        texts=unlabelled,
         train=None if rows is None else (rows.texts, rows.labels),
-        words=None if words is None else load_texts(words, ("text",), options.Reading(encoding=reading.encoding)),
+        words=listed,
         phrases=phrases,
         examples=examples,
         drop_shared=not keep_shared,
     )
     if output is not None:
-        options.tell(f"written to {expansion.save(output)}; look through it, then use it with --labels {output}")
+        options.note(f"written to {expansion.save(output)}; look through it, then use it with --labels {output}")
     if json:
         options.print_json(expansion.to_dict())
     else:
         typer.echo(str(expansion))
 
 
+def fields_of(labels: str, classifier: options.Classifier) -> tuple[str, ...]:
+    """The fields that the classifier reads, found without loading it."""
+    options.refuse_export(labels)
+    return options.config_of(labels if os.path.isdir(labels) else classifier.model, classifier.settings).input_fields
+
+
 def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher:
     """A classifier with the labels of a file or a list, or the saved classifier of a folder with its own."""
-    from maskmatch.saving import is_saved
+    from maskmatch.storage.layout import is_saved
 
     options.refuse_export(labels)
     folder = os.path.expanduser(labels)
@@ -75,18 +82,18 @@ def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher
         if classifier.model is not None:
             raise typer.BadParameter(f"{labels} is a classifier already; leave it out.", param_hint="--model")
         return classifier.load(None, model=labels)
-    from maskmatch.label_files import load_labels
+    from maskmatch.labels.files import load_labels
 
     return classifier.load(load_labels(labels), method=classifier.untrained_method())
 
 
 def load_texts(source: str | None, fields: tuple[str, ...], reading: options.Reading) -> list[Any] | None:
-    """The texts of a file, without labels; what was left out is told on standard error."""
+    """The texts of a file, without labels; skipped rows are reported on standard error."""
     if source is None:
         return None
     from maskmatch.data import load_examples
 
     given = {name: value for name, value in reading.options().items() if name != "label_field"}
     examples = load_examples(source, fields, want_label=False, **given)
-    options.tell_skipped(examples.skipped, source)
+    options.report_skipped(examples.skipped, source)
     return list(examples.texts)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from maskmatch.cli import options
-from maskmatch.cli.expand import LabelsArgument, UnlabelledFile, load_texts, load_with_labels
+from maskmatch.cli.expand import LabelsArgument, UnlabelledFile, fields_of, load_texts, load_with_labels
 
 
 def check(
@@ -26,21 +26,21 @@ def check(
     json: options.AsJson = False,
 ) -> None:
     """Look for names that say little, are too close to one another, or that no text comes near."""
-    from maskmatch.label_check import check_labels
+    from maskmatch.label_tools.check import check_labels
 
     if output is not None and output.suffix.lower() != ".html":
         raise typer.BadParameter(f"{output} does not end in .html.", param_hint="--output")
-    matcher = load_with_labels(labels, classifier)
-    fields = matcher.config.input_fields
+    fields = fields_of(labels, classifier)
+    unlabelled = load_texts(texts, fields, reading)
     rows = None if test is None else options.load_rows(test, fields, reading)
-    found = check_labels(
-        matcher,
-        texts=load_texts(texts, fields, reading),
+    report = check_labels(
+        load_with_labels(labels, classifier),
+        texts=unlabelled,
         test=None if rows is None else (rows.texts, rows.labels),
     )
     if output is not None:
-        options.tell(f"written to {found.save(output)}")
+        options.note(f"written to {report.save(output)}")
     if json:
-        options.print_json(found.to_dict())
+        options.print_json(report.to_dict())
     else:
-        typer.echo(str(found))
+        typer.echo(str(report))

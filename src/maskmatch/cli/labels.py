@@ -1,4 +1,4 @@
-"""``maskmatch labels``: look at and edit the labels of a saved classifier, expand and check label names."""
+"""``maskmatch labels``: show and edit the labels of a saved classifier, expand and check label names."""
 
 from __future__ import annotations
 
@@ -7,32 +7,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maskmatch.atomic import recover
 from maskmatch.cli import options
 from maskmatch.cli.expand import expand
 from maskmatch.cli.groups import grouped
 from maskmatch.cli.label_check import check
 from maskmatch.errors import MaskMatchError
-from maskmatch.whole_folder import recover
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
 
-    from maskmatch.classifier import MaskMatcher
-
-labels_app = typer.Typer(help="Look at, edit, expand and check labels.", no_args_is_help=True)
-for command in (expand, check):
-    labels_app.command()(grouped(command))
+    from maskmatch.labels import Label
+    from maskmatch.matcher import MaskMatcher
 
 Folder = Annotated[str, typer.Argument(help="The folder of a saved classifier.")]
 
 
-@labels_app.command()
-def show(folder: Folder, json: options.AsJson = False) -> None:
-    """List the labels and how they read."""
-    _print(_load(folder), json)
+def show(*, folder: Folder, json: options.AsJson = False) -> None:
+    """List the labels and how they read; `--labels` takes the output back."""
+    from maskmatch.storage.layout import read_labels
+
+    options.refuse_export(folder)
+    path = Path(options.saved_classifier(folder)).expanduser()
+    if path.is_dir():
+        labels = read_labels(path)
+    else:  # an id on the hub
+        known = _load(folder).labels
+        assert known is not None
+        labels = known
+    _print(labels.labels, json)
 
 
-@labels_app.command()
 def add(
     *,
     folder: Folder,
@@ -40,53 +45,60 @@ def add(
     description: Annotated[str | None, typer.Option(help="What the label means (with a single name).")] = None,
     phrase: Annotated[list[str] | None, typer.Option(help="Another name for it (with a single name).")] = None,
     word: Annotated[
-        list[str] | None, typer.Option(help="What it says at a mask, for prompt-tuning (with a single name).")
+        list[str] | None, typer.Option(help="A word for it at the mask, for prompt-tuning (with a single name).")
     ] = None,
     json: options.AsJson = False,
 ) -> None:
-    """Add labels; they can be predicted at once."""
+    """Add labels; they can be predicted at once. Prints the new labels."""
     from maskmatch.labels import Label
 
     if len(names) > 1 and (description or phrase or word):
         raise typer.BadParameter("a description, phrase or word goes with a single name.", param_hint="NAMES")
     matcher = _load_to_edit(folder)
     phrases, words = tuple(phrase or ()), tuple(word or ())
-    matcher.add_labels([Label(name, "", description or "", phrases, words) for name in names])
-    matcher.save_pretrained(folder)
-    _print(matcher, json)
+    new = [Label(name, "", description or "", phrases, words) for name in names]
+    matcher.add_labels(new).save_pretrained(folder)
+    _print(new, json)
 
 
-@labels_app.command()
 def rename(
+    *,
     folder: Folder,
-    old: Annotated[str, typer.Argument(help="The label as it is.")],
+    old: Annotated[str, typer.Argument(help="The label.")],
     new: Annotated[str, typer.Argument(help="Its new name.")],
     json: options.AsJson = False,
 ) -> None:
-    """Give a label another name; a label that is a number or a code keeps it, and only reads otherwise."""
+    """Rename a label; a label that is a number or a code keeps it and only reads differently. Prints the label."""
     matcher = _load_to_edit(folder)
-    matcher.rename_label(_own(matcher, old), new)
-    matcher.save_pretrained(folder)
-    _print(matcher, json)
+    assert matcher.labels is not None
+    position = matcher.labels.position(_own(matcher, old))
+    matcher.rename_label(_own(matcher, old), new).save_pretrained(folder)
+    _print([matcher.labels.labels[position]], json)
 
 
-@labels_app.command()
 def remove(
+    *,
     folder: Folder,
-    names: Annotated[list[str], typer.Argument(help="The labels to take away.")],
+    names: Annotated[list[str], typer.Argument(help="The labels to remove.")],
     json: options.AsJson = False,
 ) -> None:
-    """Take labels away."""
+    """Remove labels. Prints the removed labels."""
     matcher = _load_to_edit(folder)
-    matcher.remove_labels([_own(matcher, name) for name in names])
-    matcher.save_pretrained(folder)
-    _print(matcher, json)
+    assert matcher.labels is not None
+    gone = [matcher.labels.label(_own(matcher, name)) for name in names]
+    matcher.remove_labels([label.id for label in gone]).save_pretrained(folder)
+    _print(gone, json)
+
+
+labels_app = typer.Typer(help="Show, edit, expand and check labels.", no_args_is_help=True)
+for command in (show, add, rename, remove, expand, check):
+    labels_app.command()(grouped(command))
 
 
 def _own(matcher: MaskMatcher, label: str) -> Hashable:
     """A label as the classifier has it: it may be a number."""
     assert matcher.labels is not None
-    return matcher.labels.own(label)
+    return matcher.labels.resolve(label)
 
 
 def _load_to_edit(folder: str) -> MaskMatcher:
@@ -103,12 +115,12 @@ def _load(folder: str) -> MaskMatcher:
     return MaskMatcher.from_pretrained(options.saved_classifier(folder))
 
 
-def _print(matcher: MaskMatcher, json: bool) -> None:
+def _print(labels: Iterable[Label], json: bool) -> None:
     from maskmatch.labels import label_to_json
+    from maskmatch.labels.files import SEPARATOR
 
-    assert matcher.labels is not None
     if json:
-        options.print_json([label_to_json(label) for label in matcher.labels.labels])
+        options.print_json([label_to_json(label) for label in labels])
         return
     options.print_table(
         ("label", "reads", "description", "phrases", "words", "examples"),
@@ -117,8 +129,8 @@ def _print(matcher: MaskMatcher, json: bool) -> None:
                 str(label.id),
                 label.name,
                 label.description,
-                *("; ".join(parts) for parts in (label.phrases, label.words, label.examples)),
+                *(SEPARATOR.join(parts) for parts in (label.phrases, label.words, label.examples)),
             )
-            for label in matcher.labels.labels
+            for label in labels
         ],
     )

@@ -6,73 +6,47 @@ import json
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskmatch import choices
+from maskmatch.cli.groups import Options, SettingsOf
+from maskmatch.config.matcher import SearchKind, classifier_options
+from maskmatch.data.formats import Format as FileFormat
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from maskmatch.classifier import MaskMatcher
+    from maskmatch.config.matcher import MatcherConfig
     from maskmatch.data import Examples
     from maskmatch.labels import LabelsLike
-    from maskmatch.predictor import Predictor
+    from maskmatch.matcher import MaskMatcher
+    from maskmatch.prediction.predictor import Predictor
 
 
-READING, TRAINING = "Reading rows", "Training"
+READING, TRAINING, CLASSIFIER = "Reading rows", "Training", "Classifier"
 SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
 PredictingFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")]
 LabelledFile = Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
-TaskName = Annotated[
-    str | None,
-    typer.Option(help="The task preset, as `maskmatch tasks` lists them; topic, or the saved classifier's own."),
-]
-MethodName = Annotated[
-    str | None,
-    typer.Option(help="A method; left out, the task's (mostly mask-matching) or the saved classifier's own."),
-]
-InputPrompt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--prompt",
-        help="An input prompt, e.g. '{text} It is about {mask}.'; several are averaged, or are sides of a pair.",
-    ),
-]
-LabelPrompt = Annotated[
-    list[str] | None, typer.Option(help="A label prompt, e.g. '{label} is {mask}.'; several are averaged.")
-]
-Masks = Annotated[
-    choices.MaskJoin | None,
-    typer.Option(help="How several masks are compared: their mean, one behind the other, or each with its best."),
-]
-PhraseJoins = Annotated[
-    choices.PhraseJoin | None, typer.Option(help="How the scores of a label's several phrases become one.")
-]
-Debiased = Annotated[
-    choices.Debias | None,
-    typer.Option(help="Take the empty prompt's state from the vectors of inputs, labels or both."),
-]
-ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; the embedded default if left out.")]
-MaxLength = Annotated[int | None, typer.Option(help="The most tokens of a text; longer ones are shortened.")]
-Device = Annotated[str | None, typer.Option(help="Where to compute, e.g. cpu or cuda:1; a GPU if there is one.")]
-MultiLabel = Annotated[
-    bool | None, typer.Option("--multi-label", help="A text may have several labels, or none.", show_default=False)
+TaskName = Annotated[str | None, typer.Option(help="The task preset; `maskmatch tasks` lists them.")]
+ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; default: the embedded encoder.")]
+Device = Annotated[
+    str | None, typer.Option(help="Where to compute, e.g. cpu or cuda:1; default: a GPU if there is one.")
 ]
 Threshold = Annotated[
     float | None,
-    typer.Option(help="With several labels a text: from which probability on one applies.", min=0.0, max=1.0),
+    typer.Option(help="With several labels per text: the probability from which a label applies.", min=0.0, max=1.0),
 ]
 Search = Annotated[
-    choices.SearchKind | None,
-    typer.Option(help="How the best labels are found; approximate, with the extra index, is for very many labels."),
+    SearchKind | None,
+    typer.Option(help="How the nearest labels are found; approximate (extra: index) is for very many labels."),
 ]
 
 
@@ -87,25 +61,10 @@ class PhraseSourceName(str, Enum):
 
 PhraseSources = Annotated[
     list[PhraseSourceName] | None,
-    typer.Option("--source", help="A source; may be given several times. Left out: those that a file is given for."),
+    typer.Option("--source", help="A source; may be given several times. Default: those that a file is given for."),
 ]
-BatchSize = Annotated[int, typer.Option(help="Texts a batch.", min=1)]
-TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list for each text.", min=1)]
-Epochs = Annotated[float | None, typer.Option(help="Passes over the rows.", rich_help_panel=TRAINING)]
-StepSize = Annotated[int, typer.Option("--batch-size", help="Texts a step.", min=1, rich_help_panel=TRAINING)]
-LearningRate = Annotated[float, typer.Option(help="The peak rate.", rich_help_panel=TRAINING)]
-WhichLabels = Annotated[
-    choices.LabelEncoding,
-    typer.Option(
-        "--label-encoding",
-        help="Whether a step reads all labels, or those that matter to it.",
-        rich_help_panel=TRAINING,
-    ),
-]
-Checkpoints = Annotated[
-    Path | None, typer.Option(help="A folder for checkpoints, to resume from.", rich_help_panel=TRAINING)
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint.", rich_help_panel=TRAINING)]
+BatchSize = Annotated[int, typer.Option(help="Texts per batch.", min=1)]
+TopK = Annotated[int, typer.Option("--top-k", "-k", help="How many labels to list per text.", min=1)]
 TextField = Annotated[str | None, typer.Option(help="The column of the text.", rich_help_panel=READING)]
 LabelField = Annotated[str | None, typer.Option(help="The column of the label.", rich_help_panel=READING)]
 Field = Annotated[
@@ -114,17 +73,17 @@ Field = Annotated[
 ]
 Encoding = Annotated[str, typer.Option(help="The encoding of the file.", rich_help_panel=READING)]
 Format = Annotated[
-    choices.Format | None,
-    typer.Option(help="The format, if the file's name does not tell.", rich_help_panel=READING),
+    FileFormat | None,
+    typer.Option(help="The format, if the file's name does not say it.", rich_help_panel=READING),
 ]
 SkipBadRows = Annotated[
-    bool, typer.Option("--skip-bad-rows", help="Leave out rows that cannot be used.", rich_help_panel=READING)
+    bool, typer.Option("--skip-bad-rows", help="Skip rows that cannot be used.", rich_help_panel=READING)
 ]
 
 
 @contextmanager
 def wrong_usage(option: str | None = None) -> Iterator[None]:
-    """What is refused in here is wrong usage: a value that an option cannot have."""
+    """Errors in here are wrong usage: a value that an option cannot have."""
     try:
         yield
     except MaskMatchError as error:
@@ -178,40 +137,34 @@ class LabelledReading(Reading):
 class Classifier:
     """Which classifier to make or load."""
 
-    task: TaskName = None
-    method: MethodName = None
     model: ModelName = None
-    prompt: InputPrompt = None
-    label_prompt: LabelPrompt = None
-    masks: Masks = None
-    phrase_join: PhraseJoins = None
-    debias: Debiased = None
-    max_length: MaxLength = None
-    multi_label: MultiLabel = None
-    threshold: Threshold = None
     device: Device = None
+    settings: Annotated[Options, SettingsOf(classifier_options, panel=CLASSIFIER, optional=True)] = field(
+        default_factory=dict
+    )
 
     def load(self, labels: LabelsLike | None, **more: Any) -> MaskMatcher:
-        """The classifier; ``more`` are other options of ``from_pretrained``, or take the place of its own."""
-        from maskmatch.classifier import MaskMatcher
+        """The classifier; ``more`` are other options of ``from_pretrained``, which take precedence."""
+        from maskmatch.matcher import MaskMatcher
 
-        prompts = {"prompt": self.prompt or None, "label_prompt": self.label_prompt or None}
-        return MaskMatcher.from_pretrained(labels=labels, **{**vars(self), **prompts, **more})
+        options = {"model": self.model, "device": self.device, **self.settings, **more}
+        return MaskMatcher.from_pretrained(labels=labels, **options)
 
     def untrained_method(self) -> str | None:
-        """The method by which to read without training, if it is not to be the task's or the saved classifier's own.
+        """The method to use without training, if it is not that of the task or the saved classifier.
 
-        A method that compares the sides of a pair has to learn what their distance says. Before, a pair is read as a
+        A method that compares the sides of a pair must learn what their distance means. Untrained, a pair is read as a
         whole.
         """
-        from maskmatch.encoder import find_model
-        from maskmatch.methods import find_method
-        from maskmatch.saving import is_saved
-        from maskmatch.tasks import find_task
+        from maskmatch.config.methods import find_method
+        from maskmatch.config.tasks import find_task
+        from maskmatch.model.encoder import find_model
+        from maskmatch.storage.layout import is_saved
 
-        pairs = self.task is not None and find_method(find_task(self.task).method).reads_pairs
-        if self.method is not None or not pairs or is_saved(find_model(self.model)[0]):
-            return self.method
+        method, task = self.settings.get("method"), self.settings.get("task")
+        pairs = task is not None and find_method(find_task(task).method).reads_pairs
+        if method is not None or not pairs or is_saved(find_model(self.model)[0]):
+            return method
         return "mask-matching"
 
 
@@ -223,7 +176,12 @@ class Texts:
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None
 
     def chunks(self, fields: tuple[str, ...], reading: Reading) -> Iterator[Examples]:
-        """The texts, a chunk at a time: from --text, a file, or standard input."""
+        """The texts, chunk by chunk: from --text, a file, or standard input. The first chunk is read at once."""
+        chunks = self._chunks(fields, reading)
+        first = next(chunks, None)  # a missing file or column is reported before anything is loaded
+        return chain([] if first is None else [first], chunks)
+
+    def _chunks(self, fields: tuple[str, ...], reading: Reading) -> Iterator[Examples]:
         from maskmatch.data import iter_examples
 
         if self.file is not None and self.text:
@@ -234,43 +192,66 @@ class Texts:
         if self.file is None and sys.stdin.isatty():
             raise typer.BadParameter("give a file, - for standard input, or --text.", param_hint="FILE")
         for chunk in iter_examples(self.file or "-", fields, want_label=False, chunk_size=2048, **reading.options()):
-            tell_skipped(chunk.skipped, self.file or "standard input")
+            report_skipped(chunk.skipped, self.file or "standard input")
             yield chunk
 
 
+def config_of(model: str | None, settings: Options) -> MatcherConfig:
+    """The config of a classifier, found without loading it, so that files can be checked first.
+
+    Args:
+        model: The folder of a saved classifier, of an export or of an encoder, a hub id, or None.
+        settings: Settings of the classifier that the user gave.
+    """
+    from maskmatch.atomic import recover
+    from maskmatch.config.matcher import MatcherConfig
+    from maskmatch.storage.layout import read_config
+
+    saved = None
+    if model is not None:
+        folder = Path(model).expanduser()
+        recover(folder)
+        if not os.path.exists(folder):  # an id on the hub, or the name of an embedded encoder
+            from maskmatch.model.encoder import find_model
+
+            folder, _ = find_model(model)
+        saved = read_config(folder)
+    return MatcherConfig.make(**{"max_length": 512, **settings}) if saved is None else saved.changed(settings)
+
+
 def load_rows(source: str | Path, fields: tuple[str, ...], reading: LabelledReading) -> Examples:
-    """Labelled rows of a file; what was left out is told on standard error."""
+    """Labelled rows of a file; skipped rows are reported on standard error."""
     from maskmatch.data import load_examples
 
     examples = load_examples(source, fields, **reading.options())
-    tell_skipped(examples.skipped, str(source))
+    report_skipped(examples.skipped, str(source))
     return examples
 
 
 def _given_texts(texts: list[str], skip_bad_rows: bool) -> Examples:
     """The texts of --text; blank ones are treated like blank rows of a file."""
-    from maskmatch.data import Examples
+    from maskmatch.data import Examples, blank_message, is_blank
 
-    blank = [f"--text number {number}: the text is blank" for number, text in enumerate(texts, 1) if not text.strip()]
+    blank = [f"--text number {number}: {blank_message()}" for number, text in enumerate(texts, 1) if is_blank(text)]
     if blank and not skip_bad_rows:
         raise MaskMatchError(f"{blank[0]}; give some words, or leave it out with --skip-bad-rows.")
     if len(blank) == len(texts):
         raise MaskMatchError(f"No text is left, as {blank[0]}; give some words.")
-    tell_skipped(blank, "--text")
-    rows = [row for row, text in enumerate(texts) if text.strip()]
+    report_skipped(blank, "--text")
+    rows = [row for row, text in enumerate(texts) if not is_blank(text)]
     return Examples([texts[row] for row in rows], row_numbers=rows)
 
 
-def tell_skipped(skipped: list[str], source: str) -> None:
-    """Say on standard error which rows were left out."""
+def report_skipped(skipped: list[str], source: str) -> None:
+    """Report skipped rows on standard error."""
     for reason in skipped[:5]:
-        tell(f"left out: {reason}")
+        note(f"skipped: {reason}")
     if len(skipped) > 5:
-        tell(f"left out: {len(skipped) - 5} more rows of {source}")
+        note(f"skipped: {len(skipped) - 5} more rows of {source}")
 
 
-def tell(message: str) -> None:
-    """A line for the person at the terminal; standard output is for results."""
+def note(message: str) -> None:
+    """Write a line to standard error; standard output is for results."""
     typer.echo(message, err=True)
 
 
@@ -280,32 +261,32 @@ def print_json(data: Any, indent: int | None = 2) -> None:
 
 
 def saved_classifier(folder: str) -> Path | str:
-    """A folder or hub id that should hold a saved classifier."""
+    """A folder or hub id; MaskMatchError if it is a folder without a saved classifier."""
     path = Path(folder).expanduser()
     if path.exists() and not (path / "maskmatch.json").exists() and not is_export(folder):
-        raise MaskMatchError(f"{folder} holds no saved classifier (maskmatch.json is missing).")
+        raise MaskMatchError(f"{folder} is not a saved classifier (maskmatch.json is missing).")
     return folder
 
 
 def is_export(folder: str) -> bool:
-    """Whether a folder holds an export; nothing is imported to tell."""
+    """Whether a folder holds an export; nothing is imported for it."""
     # Path.exists fails where a list of label names is too long for a file's name.
     return os.path.exists(os.path.join(os.path.expanduser(folder), "export.json"))
 
 
 def refuse_export(folder: str) -> None:
-    """Say where the labels of an export are to be looked for: it cannot read names any more."""
+    """Raise for an export: it cannot read names any more."""
     if is_export(folder):
         raise MaskMatchError(
-            f"{folder} is an export, which reads no names any more; its labels are looked at, checked and edited in "
-            "the folder of the classifier that it was made from."
+            f"{folder} is an export, whose labels are fixed; show, check and edit labels in the folder of the "
+            "classifier that it was made from."
         )
 
 
 def load_predictor(
-    folder: str, *, threshold: float | None, device: str | None, search: choices.SearchKind | None = None
+    folder: str, *, threshold: float | None, device: str | None, search: SearchKind | None = None
 ) -> Predictor:
-    """What predicts from a folder: a saved classifier, or an export, which needs no torch."""
+    """Load a saved classifier, or an export, which needs no torch."""
     saved_classifier(folder)
     if not is_export(folder):
         from maskmatch import MaskMatcher

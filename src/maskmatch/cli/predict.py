@@ -1,8 +1,8 @@
-"""``maskmatch predict``: classify with a trained classifier; also what ``classify`` prints with."""
+"""``maskmatch predict``: classify with a trained classifier; ``classify`` prints with it, too."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from maskmatch.cli import options
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from maskmatch.data import Examples
-    from maskmatch.predictor import Predictor
+    from maskmatch.prediction.pipeline import Pipeline
 
 
 def predict(
@@ -25,24 +25,20 @@ def predict(
     reading: options.Reading,
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
-    """Classify texts; prints one JSON object a line: label, probability, top_k (or labels, if there may be several)."""
+    """Classify texts; prints one JSON object per line: label, probability, top_k (or labels, if several may apply)."""
+    options.saved_classifier(folder)
+    chunks = texts.chunks(options.config_of(folder, {}).fields, reading)
     matcher = options.load_predictor(folder, threshold=threshold, device=device, search=search)
-    print_predictions(matcher, texts.chunks(matcher.config.fields, reading), top_k, batch_size)
+    print_predictions(matcher.pipeline, chunks, top_k, batch_size)
 
 
-def print_predictions(matcher: Predictor, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:
-    """Print predictions as JSON lines, in the order of the texts, a chunk at a time."""
-    threshold = matcher.config.threshold if matcher.config.multi_label else None
+def print_predictions(pipeline: Pipeline, chunks: Iterable[Examples], top_k: int, batch_size: int) -> None:
+    """Print predictions as JSON lines, in the order of the texts, chunk by chunk."""
+    from maskmatch.prediction.pipeline import json_answer
+
+    threshold = pipeline.config.threshold if pipeline.config.multi_label else None
     filled = (chunk for chunk in chunks if chunk.texts)
-    for chunk, lists in matcher.stream(filled, top_k, threshold=threshold, batch_size=batch_size):
+    for chunk, _, lists in pipeline.stream(filled, top_k, batch_size, threshold=threshold):
         rows = range(len(chunk)) if chunk.row_numbers is None else chunk.row_numbers
-        for row, pairs in zip(rows, lists, strict=True):
-            options.print_json({"row": row, **_answer(matcher, pairs, top_k)}, indent=None)
-
-
-def _answer(matcher: Predictor, pairs: list[Any], top_k: int) -> dict[str, Any]:
-    ranked = [{"label": label, "probability": round(value, 6)} for label, value in pairs]
-    if matcher.config.multi_label:
-        chosen = [label for label, value in pairs if value >= matcher.config.threshold]
-        return {"labels": chosen, "top_k": ranked[:top_k]}
-    return {**ranked[0], "top_k": ranked}
+        for row, ranked in zip(rows, lists, strict=True):
+            options.print_json({"row": row, **json_answer(ranked, top_k, threshold)}, indent=None)

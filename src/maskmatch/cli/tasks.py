@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from maskmatch.cli import options
 
 if TYPE_CHECKING:
-    from maskmatch.tasks import Task
+    from maskmatch.config.tasks import Task
 
 
 def tasks(json: options.AsJson = False) -> None:
     """List the task presets with their fields, metric, method, prompts and paraphrases of the prompts."""
-    from maskmatch.config import own_prompt, templates
-    from maskmatch.methods import find_method
-    from maskmatch.tasks import TASKS
+    from maskmatch.config.matcher import default_prompt, templates
+    from maskmatch.config.methods import find_method
+    from maskmatch.config.tasks import TASKS
 
-    read = {name: templates(own_prompt(task, find_method(task.method))) for name, task in TASKS.items()}
+    read = {name: templates(default_prompt(task, find_method(task.method))) for name, task in TASKS.items()}
     if json:
         options.print_json([{**asdict(task), "prompts_read": read[task.name]} for task in TASKS.values()])
         return

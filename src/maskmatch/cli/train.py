@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maskmatch.cli import options
-from maskmatch.training_config import MAX_TOKENS
+from maskmatch.cli.groups import Options, SettingsOf
+from maskmatch.config.settings import declared
+from maskmatch.config.training import TrainingConfig
+from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from maskmatch.classifier import MaskMatcher
     from maskmatch.data import Examples
-    from maskmatch.training_config import TrainingConfig
+    from maskmatch.labels import LabelSet
+    from maskmatch.matcher import MaskMatcher
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Which of the rows to train on."""
+    """Which rows to train on."""
 
-    shots: Annotated[int | None, typer.Option(help="Draw this many rows a label.", min=1)] = None
+    shots: Annotated[int | None, typer.Option(help="Draw this many rows per label.", min=1)] = None
     fraction: Annotated[float | None, typer.Option(help="Draw this part of the rows of each label.")] = None
 
     def __post_init__(self) -> None:
@@ -34,7 +37,7 @@ class Draw:
                 draw_fraction(("a", "b"), self.fraction, seed=0)
 
     def of(self, rows: Examples, seed: int) -> Examples:
-        """The rows that are drawn."""
+        """The drawn rows."""
         from maskmatch.data import Examples, draw_fraction, draw_shots
 
         assert rows.labels is not None
@@ -44,93 +47,70 @@ class Draw:
             drawn = draw_fraction(rows.labels, self.fraction, seed)
         else:
             return rows
-        options.tell(f"drew {len(drawn)} of {len(rows)} rows")
+        options.note(f"drew {len(drawn)} of {len(rows)} rows")
         return Examples([rows.texts[row] for row in drawn], [rows.labels[row] for row in drawn])
-
-
-@dataclass(frozen=True)
-class Training:
-    """How to train."""
-
-    epochs: options.Epochs = None
-    learning_rate: Annotated[
-        float | None,
-        typer.Option(help="The peak rate; what suits the method if left out.", rich_help_panel=options.TRAINING),
-    ] = None
-    batch_size: options.StepSize = 32
-    max_tokens: Annotated[
-        int,
-        typer.Option(help="Tokens of texts a step at most.", min=1, rich_help_panel=options.TRAINING),
-    ] = MAX_TOKENS
-    hold: Annotated[
-        float,
-        typer.Option(
-            help="How much vectors are held where they were before training.", rich_help_panel=options.TRAINING
-        ),
-    ] = 0.0
-    label_encoding: options.WhichLabels = "auto"
-    example_share: Annotated[
-        float | None,
-        typer.Option(
-            help="The share that a label's training texts have in its vector, if there are many; 0: its name alone.",
-            rich_help_panel=options.TRAINING,
-        ),
-    ] = None
-    dropout: Annotated[
-        bool | None,
-        typer.Option(
-            "--dropout/--no-dropout",
-            help="Whether the encoder is trained with dropout; what suits the method if left out.",
-            rich_help_panel=options.TRAINING,
-        ),
-    ] = None
-    patience: Annotated[
-        int | None,
-        typer.Option(help="Stop after so many looks at dev without a gain.", rich_help_panel=options.TRAINING),
-    ] = None
-    checkpoints: options.Checkpoints = None
-    resume: options.Resume = False
-
-    def config(self, seed: int) -> TrainingConfig:
-        """The same as the library takes it."""
-        from maskmatch.training_config import TrainingConfig
-
-        with options.wrong_usage():
-            return TrainingConfig(**vars(self), seed=seed)
 
 
 def train(
     *,
     train: options.LabelledFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the classifier in.")],
-    dev: Annotated[str | None, typer.Option(help="Labelled rows to choose the best weights by.")] = None,
+    dev: Annotated[str | None, typer.Option(help="Labelled rows to choose the best checkpoint by.")] = None,
     draw: Draw,
-    seed: options.Seed = 0,
     labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a saved classifier that has other labels.")
+    ] = False,
     classifier: options.Classifier,
-    similarity: Annotated[str | None, typer.Option(help="cosine or dot.")] = None,
-    training: Training,
+    training: Annotated[Options, SettingsOf(lambda: declared(TrainingConfig), panel=options.TRAINING)],
     reading: options.LabelledReading,
     json: options.AsJson = False,
 ) -> None:
     """Train a classifier and save it."""
-    if classifier.threshold is not None and dev is not None:
+    if classifier.settings.get("threshold") is not None and dev is not None:
         raise typer.BadParameter("the dev data decides on the threshold; give one of them.", param_hint="--threshold")
+    with options.wrong_usage():
+        config = TrainingConfig(**training)
 
-    from maskmatch.label_files import load_labels
-    from maskmatch.saving import check_target
+    from maskmatch.labels.files import load_labels
 
     output = output.expanduser()
-    check_target(output)  # before the work, not after it
-    config = training.config(seed)
-    matcher = classifier.load(None if labels is None else load_labels(labels), similarity=similarity)
-    fields = matcher.config.fields
-    rows = draw.of(options.load_rows(train, fields, reading), seed)
+    names = None if labels is None else load_labels(labels)
+    fields = options.config_of(classifier.model, classifier.settings).fields
+    rows = draw.of(options.load_rows(train, fields, reading), config.seed)
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
+
+    from maskmatch.storage.folder import check_target
+
+    check_target(output)  # before the work, not after it
+    matcher = classifier.load(names)
+    if not overwrite:
+        _check_same_labels(output, matcher.labels, rows)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
     matcher.fit(rows.texts, rows.labels, dev=dev_pair, training=config)
     matcher.save_pretrained(output)
     _print_summary(matcher, output, json)
+
+
+def _check_same_labels(output: Path, labels: LabelSet | None, rows: Examples) -> None:
+    """Raise if the folder holds a classifier with other labels, which the new one would replace."""
+    from maskmatch.labels.targets import has_several, label_set_of, row_labels
+    from maskmatch.storage.layout import is_saved, read_labels
+
+    if not is_saved(output):
+        return
+    if labels is None:  # those of the rows
+        assert rows.labels is not None
+        several = has_several(rows.labels)
+        labels = label_set_of(row_labels(rows, None, several), rows.label_names, several)
+    old, new = set(map(str, read_labels(output))), set(map(str, labels))
+    if old != new:
+        example = next(iter(sorted(old - new) or sorted(new - old)))
+        which = "no longer" if old - new else "not yet"
+        raise MaskMatchError(
+            f"{output} holds a classifier with other labels ({example!r} is {which} among them); choose another "
+            "folder, or replace it with --overwrite."
+        )
 
 
 def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:

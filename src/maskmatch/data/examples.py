@@ -1,25 +1,26 @@
-"""Texts and their labels, from files, data frames, datasets, lists and dicts."""
+"""Load texts and labels from files, data frames, datasets, lists and dicts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.data.columns import Columns, guess_columns
-from maskmatch.data.spans import lies_in_text, read_span, span_column
-from maskmatch.data.tables import class_label_names, rows_of
-from maskmatch.data.values import UnusableCellError, is_empty, label_of, plain, text_of
+from maskmatch.data.in_memory import class_label_names, is_table, rows_of
+from maskmatch.data.spans import occurs_in_text, read_span, span_column
+from maskmatch.data.values import InvalidCellError, is_blank, to_label, to_python, to_text
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from maskmatch.choices import Format
+    from maskmatch.data.formats import Format
     from maskmatch.data.rows import Row
 
-_NAMED_BAD_ROWS = 3
-_ROWS_AT_ONCE = 1000
+_MAX_LISTED = 3
+_CHUNK_SIZE = 1000
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class Examples:
     """Texts with their labels.
 
     Attributes:
-        texts: A string for each row, or, for a task with several fields or with a span, a dict of its fields.
-        labels: The label of each row as the table has it, a list where a row has several; None if not wanted.
-        skipped: Why and where each row that could not be used was left out.
-        label_names: The names of labels that are numbers, where a dataset knows them.
-        row_numbers: Which row of the table each text is, counted from 0; None if the texts are no table's.
+        texts: One text per row: a string, or a dict of fields if the task has several fields or the row has a span.
+        labels: One label per row, as in the table; a list if the row has several. None if no labels were wanted.
+        skipped: The location of each skipped row, and the reason.
+        label_names: The class names of integer labels, if the dataset has them.
+        row_numbers: The row number of each text in its table, counted from 0; None if the texts are not from a table.
     """
 
     texts: list[str | dict[str, Any]]
@@ -60,21 +61,20 @@ def load_examples(
 
     Args:
         source: A path, "-" for standard input, a stream, a pandas or polars data frame, a `datasets.Dataset`,
-            a list of dicts, or a dict of equally long lists.
-        fields: The fields of the task. One field makes texts strings, several make them dicts.
-        text_field: The column of the field "text" (of the first field, if the task has no "text"), if it is
-            not obvious.
-        label_field: The column of the label, if it is not obvious.
-        named: The columns of other fields, by field, if they are not obvious. A field that is marked by a
-            span in the text, such as "head" by "head_span", needs no column of its own.
+            a list of dicts, or a dict of lists of equal length.
+        fields: The fields of the task. With one field, texts are strings; with several, dicts.
+        text_field: The column of the field "text" (of the first field, if the task has no "text"), if it is not
+            obvious.
+        label_field: The label column, if it is not obvious.
+        named: The columns of other fields, by field, if they are not obvious. A field with a span in the text, such
+            as "head" with "head_span", needs no column of its own.
         want_label: Whether every row needs a label.
-        skip_bad_rows: Leave out rows without a usable text or label and list them in `skipped`, instead of
-            refusing the table.
+        skip_bad_rows: Skip rows with an invalid text or label and list them in `skipped`, instead of raising.
         encoding: The encoding of a text file.
-        format: The format of a file, if its suffix does not tell.
+        format: The format of a file, if it has no known suffix.
 
     Raises:
-        MaskMatchError: If the table cannot be read, its columns are not obvious, or a row cannot be used.
+        MaskMatchError: If the table cannot be read, its columns are not obvious, or a row is invalid.
     """
     chunks = list(
         iter_examples(
@@ -84,14 +84,14 @@ def load_examples(
             label_field=label_field,
             named=named,
             want_label=want_label,
-            skip_bad_rows=True,  # so that the message below knows all of them
+            skip_bad_rows=True,  # so that the error below counts all invalid rows
             encoding=encoding,
             format=format,
         )
     )
-    examples = _joined(chunks)
+    examples = _concatenate(chunks)
     if examples.skipped and not (skip_bad_rows and examples.texts):
-        raise MaskMatchError(_bad_rows(examples.skipped, none_left=skip_bad_rows))
+        raise MaskMatchError(_invalid_rows(examples.skipped, none_left=skip_bad_rows))
     return examples
 
 
@@ -106,23 +106,21 @@ def iter_examples(
     skip_bad_rows: bool = False,
     encoding: str = "utf-8",
     format: Format | None = None,  # noqa: A002 (the word users know from other readers)
-    chunk_size: int = _ROWS_AT_ONCE,
+    chunk_size: int = _CHUNK_SIZE,
 ) -> Iterator[Examples]:
     """Yield the examples of a table in chunks, for tables larger than memory.
 
-    The columns are found by the rows of the first chunk. A chunk has `chunk_size` rows, less those that were
-    skipped, so it may be empty.
-
-    The arguments are those of `load_examples`, and `chunk_size`, the number of rows to read at once. A row
-    that cannot be used stops the iteration at its chunk, unless such rows are to be skipped.
+    The arguments are those of `load_examples`, and `chunk_size`, the number of rows per chunk. Skipped rows count, so
+    a chunk may have fewer examples, or none. The columns are found in the first chunk. Unless invalid rows are
+    skipped, the iteration raises at the chunk of the first one.
 
     Raises:
-        MaskMatchError: As for `load_examples`, when the iteration comes to it.
+        MaskMatchError: As for `load_examples`, when the iteration reaches the error.
     """
     if chunk_size < 1:
         raise MaskMatchError(f"The chunk size is {chunk_size}; it must be 1 or more.")
-    task_fields = _checked_fields(fields)
-    columns_named = _with_text_field(named, text_field, task_fields)
+    task_fields = _check_fields(fields)
+    columns_named = _add_text_field(named, text_field, task_fields)
     rows = rows_of(source, format=format, encoding=encoding)
     columns: Columns | None = None
     label_names: dict[Any, str] | None = None
@@ -132,14 +130,14 @@ def iter_examples(
             present = list(dict.fromkeys(column for row in chunk for column in row.fields))
             columns = guess_columns(present, task_fields, named=columns_named, label=label_field, want_label=want_label)
             label_names = class_label_names(source, columns)
-        examples = _converted(chunk, first, task_fields, columns, label_names)
+        examples = _to_examples(chunk, first, task_fields, columns, label_names)
         first += len(chunk)
         if examples.skipped and not skip_bad_rows:
-            raise MaskMatchError(_bad_rows(examples.skipped))
+            raise MaskMatchError(_invalid_rows(examples.skipped))
         yield examples
 
 
-def _joined(chunks: list[Examples]) -> Examples:
+def _concatenate(chunks: list[Examples]) -> Examples:
     first = chunks[0]
     return Examples(
         texts=[text for chunk in chunks for text in chunk.texts],
@@ -150,19 +148,19 @@ def _joined(chunks: list[Examples]) -> Examples:
     )
 
 
-def _converted(
+def _to_examples(
     rows: list[Row], first: int, fields: Sequence[str], columns: Columns, label_names: dict[Any, str] | None
 ) -> Examples:
-    """Turn rows into examples; those that cannot be used are listed as skipped."""
+    """Convert rows to examples, and list the invalid rows as skipped."""
     texts: list[str | dict[str, Any]] = []
     labels: list[Any] = []
     skipped: list[str] = []
     numbers: list[int] = []
     for number, row in enumerate(rows, first):
         try:
-            text = _text(row, fields, columns)
-            label = None if columns.label is None else label_of(row.fields.get(columns.label), label_names)
-        except UnusableCellError as reason:
+            text = _read_text(row, fields, columns)
+            label = None if columns.label is None else to_label(row.fields.get(columns.label), label_names)
+        except InvalidCellError as reason:
             skipped.append(f"{row.where}: {reason}")
         else:
             texts.append(text)
@@ -171,9 +169,9 @@ def _converted(
     return Examples(texts, None if columns.label is None else labels, skipped, label_names, numbers)
 
 
-def _text(row: Row, fields: Sequence[str], columns: Columns) -> str | dict[str, Any]:
-    """Return the text of a row: a string if there is nothing but one field."""
-    # A column may be missing from the rows that the columns were found by, so its own name is looked up too.
+def _read_text(row: Row, fields: Sequence[str], columns: Columns) -> str | dict[str, Any]:
+    """Return the text of a row: a string if it has a single field and no span, else a dict."""
+    # A column may be absent from the first chunk, where the columns were found, so look up the field's own name too.
     cells = {
         name: row.fields.get(columns.fields.get(name, name))
         for field_name in fields
@@ -181,48 +179,83 @@ def _text(row: Row, fields: Sequence[str], columns: Columns) -> str | dict[str, 
     }
     values: dict[str, Any] = {}
     for name in fields:
-        marked = "text" in fields and lies_in_text(name) and not is_empty(plain(cells[span_column(name)]))
-        if not (marked and is_empty(cells[name])):
-            values[name] = text_of(cells[name], name)
+        has_span = "text" in fields and occurs_in_text(name) and not is_blank(to_python(cells[span_column(name)]))
+        if not (has_span and is_blank(cells[name])):
+            values[name] = to_text(cells[name], name)
     for name in fields:
-        host = values.get("text" if lies_in_text(name) else name)
-        span = read_span(cells[span_column(name)], name, host)
+        text = values.get("text" if occurs_in_text(name) else name)
+        span = read_span(cells[span_column(name)], name, text)
         if span is not None:
-            if host is not None:
-                values.setdefault(name, host[slice(*span)])
+            if text is not None:
+                values.setdefault(name, text[slice(*span)])
             values[span_column(name)] = span
     return str(values[fields[0]]) if len(values) == 1 else values
 
 
-def _checked_fields(fields: Sequence[str]) -> list[str]:
+def _check_fields(fields: Sequence[str]) -> list[str]:
     names = [fields] if isinstance(fields, str) else list(fields)
     if not names or len(set(names)) < len(names) or "label" in names:
         raise MaskMatchError(
-            f"The fields are {names}; a task has at least one field, each with a name of its own other than 'label'."
+            f"The fields are {names}; a task needs at least one field, with unique names other than 'label'."
         )
     return names
 
 
-def _with_text_field(named: Mapping[str, str] | None, text_field: str | None, fields: list[str]) -> dict[str, str]:
-    """Add the column of the text to those of the other fields; a task without a "text" has a first field."""
+def _add_text_field(named: Mapping[str, str] | None, text_field: str | None, fields: list[str]) -> dict[str, str]:
+    """Add the text column to the named columns. In a task without a field "text", it belongs to the first field."""
     columns = dict(named or {})
     main_field = "text" if "text" in fields else fields[0]
     if text_field is not None and columns.setdefault(main_field, text_field) != text_field:
         raise MaskMatchError(
-            f"The {main_field} is to come from the columns {text_field!r} and {columns[main_field]!r}; name "
-            "one of them."
+            f"The field {main_field} has two columns, {text_field!r} and {columns[main_field]!r}; name one of them."
         )
     return columns
 
 
-def _bad_rows(reasons: Sequence[str], *, none_left: bool = False) -> str:
-    """Name the first bad rows and say how many there are."""
-    more = len(reasons) - _NAMED_BAD_ROWS
-    listed = "; ".join(reasons[:_NAMED_BAD_ROWS]) + (f"; and {more} more" if more > 0 else "")
+def _invalid_rows(reasons: Sequence[str], *, none_left: bool = False) -> str:
+    """The error message for invalid rows: the first ones, and their number."""
+    more = len(reasons) - _MAX_LISTED
+    listed = "; ".join(reasons[:_MAX_LISTED]) + (f"; and {more} more" if more > 0 else "")
     rows, them = ("1 row", "it") if len(reasons) == 1 else (f"{len(reasons)} rows", "them")
     if none_left:
-        return f"No row is left, as {rows} cannot be used ({listed})."
+        return f"No row is left, because {rows} cannot be used ({listed})."
     return (
-        f"{rows} cannot be used ({listed}); mend {them}, or leave {them} out with --skip-bad-rows "
+        f"{rows} cannot be used ({listed}); correct {them}, or skip {them} with --skip-bad-rows "
         "(skip_bad_rows=True in Python)."
     )
+
+
+def take_texts(texts: Any, fields: Sequence[str], *, allow_empty: bool = False) -> list[Any]:
+    """Read the texts that a caller passes as a list, an array, a series, a data frame or a dataset."""
+    if is_table(texts):
+        return load_examples(texts, fields, want_label=False).texts
+    if isinstance(texts, (str, dict)) or not isinstance(texts, Iterable):
+        raise MaskMatchError(f"Texts come as a list, even a single one: [text]; this is a {type(texts).__name__}.")
+    texts = list(texts)
+    if not texts and not allow_empty:
+        raise MaskMatchError("There are no texts; give at least one.")
+    return list(texts)
+
+
+def take_examples(texts: Any, labels: Any, fields: Sequence[str]) -> Examples:
+    """Read the texts and labels that a caller passes.
+
+    Args:
+        texts: A list of texts, or a table (data frame, dataset or dict of columns).
+        labels: One label, or one list of labels, per text. For a table, the name of its label column, or None to
+            find that column.
+        fields: The fields of the task.
+    """
+    if is_table(texts) and (labels is None or isinstance(labels, str)):
+        return load_examples(texts, fields, label_field=labels)
+    texts = take_texts(texts, fields)
+    if labels is None:
+        raise MaskMatchError("The labels are missing; give one label per text.")
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise MaskMatchError(f"Labels come as a list, one per text, not as {labels!r}.")
+    if getattr(labels, "ndim", 1) > 1:
+        raise MaskMatchError("The labels are a matrix; give one label, or one list of labels, per text.")
+    labels = list(labels)
+    if len(labels) != len(texts):
+        raise MaskMatchError(f"There are {len(texts)} texts but {len(labels)} labels; give one label per text.")
+    return Examples(texts, labels)

@@ -1,4 +1,4 @@
-"""One row of a table, with the place it came from."""
+"""One row of a table, with its location for error messages."""
 
 from __future__ import annotations
 
@@ -13,19 +13,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a file or of a table in memory.
+    """One row of a file or of an in-memory table.
 
     Attributes:
-        fields: The cells by column name, as the format gives them (a CSV cell is always a string).
-        where: The place of the row in words, such as "train.csv, line 7", for messages.
+        fields: The value of each column, by column name, as the format gives it (a CSV cell is always a string).
+        where: The location of the row, such as "train.csv, line 7", for error messages.
     """
 
     fields: dict[str, Any]
     where: str
 
 
-def refuse_repeated(columns: Sequence[str], table: str) -> None:
-    """Refuse a table in which a column name does not say which column is meant."""
-    repeated = next((column for column in columns if columns.count(column) > 1), None)
-    if repeated is not None:
-        raise MaskMatchError(f"{table} has two columns named {repeated!r}; give every column a name of its own.")
+def check_unique_columns(columns: Sequence[str], table: str) -> None:
+    """Raise if two columns have the same name.
+
+    Args:
+        columns: The column names.
+        table: The table's name in the error message.
+    """
+    duplicate = next((column for column in columns if columns.count(column) > 1), None)
+    if duplicate is not None:
+        raise MaskMatchError(f"{table} has two columns named {duplicate!r}; give each column a unique name.")
+
+
+def check_equal_lengths(lengths: dict[str, int], table: str) -> None:
+    """Raise if the columns of a table have different lengths.
+
+    Args:
+        lengths: The number of values of each column.
+        table: The table's name in the error message.
+    """
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{column} {length}" for column, length in lengths.items())
+        raise MaskMatchError(f"{table} has columns of different lengths ({listed}); all columns need the same length.")

@@ -1,4 +1,4 @@
-"""What a cell holds: plain Python values, missing values, texts and labels."""
+"""Values of table cells: conversion to plain Python, missing and blank values, texts and labels."""
 
 from __future__ import annotations
 
@@ -7,78 +7,129 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from maskmatch.data.sources import is_unicode
+
+class InvalidCellError(ValueError):
+    """A cell that cannot be used. The reader skips its row, or reports the row with this reason."""
 
 
-class UnusableCellError(ValueError):
-    """A cell that cannot be used, and why; the row it belongs to is reported or skipped."""
+def is_missing(value: Any) -> bool:
+    """Whether a value is missing: None, NaN (float, Decimal or numpy), or NA or NaT of pandas.
+
+    Neither numpy nor pandas is imported: their missing values are recognised by type name, or by not being equal to
+    themselves.
+
+    Examples:
+        >>> is_missing(None), is_missing(float("nan")), is_missing(""), is_missing(0)
+        (True, True, False, False)
+    """
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    if isinstance(value, float):
+        return math.isnan(value)
+    if isinstance(value, Decimal):
+        return value.is_nan()  # math.isnan raises for a signaling NaN
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        return bool(value != value)  # a numpy scalar, such as float32 NaN or datetime64 NaT  # noqa: PLR0124
+    return False
 
 
-def plain(value: Any) -> Any:
-    """Return a cell as a plain Python value: arrays and tuples become lists, numpy's numbers Python's.
+def is_blank(value: Any) -> bool:
+    """Whether a text or cell has no content: a missing value, only white space, or a dict whose fields are all blank.
 
-    The libraries are recognised by their methods, so that none of them has to be imported.
+    Spans (``head_span`` and so on) are positions, not content, so they do not make a dict non-blank.
+
+    Examples:
+        >>> is_blank("  "), is_blank("refund"), is_blank({"text": "", "text_b": None}), is_blank({"text": "a", "b": ""})
+        (True, False, True, False)
+    """
+    if isinstance(value, str):
+        return not value.strip()
+    if isinstance(value, Mapping):
+        return all(is_blank(field) for name, field in value.items() if not str(name).endswith("_span"))
+    return is_missing(value)
+
+
+def blank_message(field: str = "text") -> str:
+    """The reason why a blank text or field cannot be used; the caller adds the row.
+
+    Examples:
+        >>> blank_message()
+        'the text is blank'
+    """
+    return f"the {field} is blank"
+
+
+def is_valid_unicode(text: str) -> bool:
+    """Whether a string can be encoded as UTF-8, that is, has no lone surrogate."""
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def to_python(value: Any) -> Any:
+    """Convert a cell to a plain Python value: arrays, tuples and sets to lists, numpy scalars to Python scalars.
+
+    Libraries are recognised by their conversion methods, so none of them has to be imported.
     """
     if value is None or (isinstance(value, (str, bool, int, float)) and type(value).__module__ == "builtins"):
         return value
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_python(item) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((plain(item) for item in value), key=repr)
-    for convert in ("tolist", "to_list", "as_py"):
-        if callable(getattr(value, convert, None)):
-            converted = getattr(value, convert)()
-            # An array of objects may hold arrays again.
-            return plain(converted) if isinstance(converted, list) else converted
+        return sorted((to_python(item) for item in value), key=repr)
+    for method in ("tolist", "to_list", "as_py"):
+        if callable(getattr(value, method, None)):
+            converted = getattr(value, method)()
+            # An array of objects may contain arrays.
+            return to_python(converted) if isinstance(converted, list) else converted
     return value
 
 
-def is_missing(value: Any) -> bool:
-    """Tell whether a cell has no value: None, NaN, or what pandas writes for them."""
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return True
-    return isinstance(value, (float, Decimal)) and math.isnan(value)
+def to_text(value: Any, field: str) -> str:
+    """Convert a cell to a text. Numbers and booleans become strings.
 
-
-def is_empty(value: Any) -> bool:
-    """Tell whether a cell has no value or nothing but white space."""
-    return is_missing(value) or (isinstance(value, str) and not value.strip())
-
-
-def text_of(value: Any, field: str) -> str:
-    """Return a cell as a text; a number or a truth value is written out."""
-    value = plain(value)
+    Args:
+        value: The cell.
+        field: The field's name in the error message.
+    """
+    value = to_python(value)
     if is_missing(value):
-        raise UnusableCellError(f"the {field} is missing")
+        raise InvalidCellError(f"the {field} is missing")
     if isinstance(value, (bool, int, float, Decimal)):
         return str(value)
     if not isinstance(value, str):
-        raise UnusableCellError(f"the {field} is of type {type(value).__name__}, not a text")
-    if not value.strip():
-        raise UnusableCellError(f"the {field} is blank")
-    if not is_unicode(value):
-        raise UnusableCellError(f"the {field} holds half of a character (a lone surrogate)")
+        raise InvalidCellError(f"the {field} is of type {type(value).__name__}, not a string")
+    if is_blank(value):
+        raise InvalidCellError(blank_message(field))
+    if not is_valid_unicode(value):
+        raise InvalidCellError(f"the {field} contains a lone surrogate (half of a character)")
     return value
 
 
-def label_of(value: Any, label_names: Mapping[Any, str] | None) -> Any:
-    """Return a cell as a label, or as a list of labels, each of them there; an empty list says that none applies."""
-    label = plain(value)
-    if not isinstance(label, list):
-        _check_label(label, label_names)
-        return label
-    for item in label:
-        _check_label(item, label_names)
+def to_label(value: Any, label_names: Mapping[Any, str] | None) -> Any:
+    """Convert a cell to a label or a list of labels. An empty list means that no label applies.
+
+    Args:
+        value: The cell.
+        label_names: The class names of a dataset with integer labels; any other label is then an error.
+    """
+    label = to_python(value)
+    for each in label if isinstance(label, list) else [label]:
+        _check_label(each, label_names)
     return label
 
 
 def _check_label(label: Any, label_names: Mapping[Any, str] | None) -> None:
     if is_missing(label):
-        raise UnusableCellError("the label is missing")
-    if isinstance(label, str) and not label.strip():
-        raise UnusableCellError("the label is blank")
+        raise InvalidCellError("the label is missing")
     if isinstance(label, (list, Mapping)):
-        raise UnusableCellError(f"the label is of type {type(label).__name__}, not a name or a list of names")
-    # Unlabelled rows of datasets carry the number -1, which names no class.
+        raise InvalidCellError(f"the label is of type {type(label).__name__}, not a name or a list of names")
+    if is_blank(label):
+        raise InvalidCellError(blank_message("label"))
+    # Hugging Face datasets mark unlabelled rows with the class index -1.
     if label_names is not None and label not in label_names:
-        raise UnusableCellError(f"the label is missing ({label!r} names no class)")
+        raise InvalidCellError(f"the label is missing ({label!r} is not a class index)")

@@ -1,4 +1,4 @@
-"""The main job from end to end, on a help desk's questions that were written for this project."""
+"""The demo: zero-shot, train, evaluate, add a label and save, on help-desk questions written for this project."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, Literal
 
-from maskmatch.classifier import MaskMatcher
 from maskmatch.data import Examples, load_examples
 from maskmatch.errors import MaskMatchError
-from maskmatch.saving import check_target
+from maskmatch.matcher import MaskMatcher
+from maskmatch.storage.folder import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from maskmatch.evaluation import EvaluationReport
+
+    Log = Callable[[str], Any]
 
 NEW_LABEL = {
     "gift vouchers": "The customer wants to buy, send, redeem or check a gift voucher, or to give bike hire "
@@ -25,89 +29,101 @@ Part = Literal["train", "test", "new_label"]
 
 
 def demo_rows(part: Part) -> Examples:
-    """The questions of an invented bicycle rental and repair chain, with their intents."""
+    """Load the questions to an invented bicycle rental and repair chain, with their intents."""
     with as_file(files("maskmatch.demo") / f"{part}.jsonl") as path:
         return load_examples(path)
 
 
+@dataclass(frozen=True)
+class DemoResult:
+    """The result of the demo.
+
+    Attributes:
+        zero_shot: The test accuracy before training.
+        trained: The test accuracy after training.
+        new_label: The share of questions about the added label that are classified correctly, without training.
+        seconds: The duration of the demo.
+        model: The folder of the saved classifier.
+        report: The web page of the evaluation report.
+    """
+
+    zero_shot: float
+    trained: float
+    new_label: float
+    seconds: float
+    model: str
+    report: str
+
+
+def run_demo(folder: Path, seed: int = 0, log: Log = print) -> DemoResult:
+    """Classify by label names only, train, evaluate, add a label, and save.
+
+    Args:
+        folder: The folder for the model, the report and the data.
+        seed: The seed of the training.
+        log: Receives each line of progress.
+    """
+    started = time.perf_counter()
+    model, page = folder / "model", folder / "report"
+    _check_folder(folder)  # fail before the work, not after it
+    check_target(model)
+    train, test = demo_rows("train"), demo_rows("test")
+    assert train.labels is not None
+    names = list(dict.fromkeys(train.labels))
+    matcher = MaskMatcher.from_pretrained(labels=names, task="intent")
+    log(f"Help-desk questions with {len(names)} intents; the encoder is {matcher.encoder.source}.\n")
+
+    zero_shot = matcher.evaluate(test.texts, test.labels).accuracy
+    log(f"1. Label names only, no training: {zero_shot:.0%} accuracy on {len(test)} test questions.")
+    report = _train(matcher, train, test, seed, log)
+    new_label = _add_label(matcher, log)
+
+    matcher.save_pretrained(model)
+    report.save(page)
+    data = _copy_rows(folder / "data")
+    log(f"4. Saved: the classifier in {model}, the report in {page / 'report.html'}, the questions in {data}.")
+    log(f'\nNext:  maskmatch predict {model} --text "Can I bring the bike back tomorrow instead?"')
+    seconds = round(time.perf_counter() - started, 1)
+    return DemoResult(zero_shot, report.accuracy, new_label, seconds, str(model), str(page / "report.html"))
+
+
+def _train(matcher: MaskMatcher, train: Examples, test: Examples, seed: int, log: Log) -> EvaluationReport:
+    """Train and evaluate; return the report."""
+    assert train.labels is not None
+    log(f"2. Training on {len(train)} questions, {len(train) // len(set(train.labels))} per intent …")
+    matcher.fit(train.texts, train.labels, seed=seed)
+    report = matcher.evaluate(test.texts, test.labels, data="the demo's test questions")
+    assert matcher.training_ is not None
+    log(f"   After {matcher.training_.seconds:.0f} s of training: {report.accuracy:.0%} accuracy.")
+    question = test.texts[0]
+    log(f"   For example: {question}")
+    for label, probability in matcher.top_k([question], 3)[0]:
+        log(f"      {probability:5.1%}  {label}")
+    return report
+
+
+def _add_label(matcher: MaskMatcher, log: Log) -> float:
+    """Add a label by name and description; return the accuracy on questions about it."""
+    questions = demo_rows("new_label").texts
+    name = next(iter(NEW_LABEL))
+    matcher.add_labels(NEW_LABEL)
+    correct = matcher.predict(questions).count(name)
+    log(f"3. A new label, {name!r}, added by name and description, without training:")
+    log(f"   {correct} of {len(questions)} questions about it are classified correctly, for example: {questions[0]}")
+    return correct / len(questions)
+
+
 def _check_folder(folder: Path) -> None:
-    """Refuse to write among files that are not an earlier demo's."""
+    """Raise if the folder has files that are not from an earlier demo."""
     if folder.is_dir() and any(folder.iterdir()) and not (folder / "model" / "maskmatch.json").is_file():
-        raise MaskMatchError(f"{folder} holds other files; choose an empty folder for the demo.")
+        raise MaskMatchError(f"{folder} has other files in it; choose an empty folder for the demo.")
 
 
 def _copy_rows(folder: Path) -> Path:
-    """Copy the questions, so that they can be trained on and looked at."""
+    """Copy the questions into a folder, so that the user can read them and train on them."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("train.jsonl", "test.jsonl", "new_label.jsonl"):
         scratch = folder / f".{name}.writing"
         scratch.write_bytes((files("maskmatch.demo") / name).read_bytes())
         scratch.replace(folder / name)
     return folder
-
-
-@dataclass(frozen=True)
-class DemoResult:
-    """What the demo found."""
-
-    zero_shot: float
-    trained: float
-    new_label: float
-    """The share of questions about the added label that are recognised, without training."""
-    seconds: float
-    model: str
-    report: str
-
-
-def run_demo(folder: Path, seed: int = 0, say: Callable[[str], Any] = print) -> DemoResult:
-    """Classify by names alone, train, evaluate, add a label, save.
-
-    Args:
-        folder: Where the model and the report go.
-        seed: The training's seed.
-        say: What to do with each line of the story.
-    """
-    started = time.perf_counter()
-    model, page = folder / "model", folder / "report"
-    _check_folder(folder)  # before the work, not after it
-    check_target(model)
-    train, test, unseen = demo_rows("train"), demo_rows("test"), demo_rows("new_label")
-    assert train.labels is not None
-    names = list(dict.fromkeys(train.labels))
-    matcher = MaskMatcher.from_pretrained(labels=names, task="intent")
-    say(f"A help desk's questions, {len(names)} intents, the encoder {matcher.encoder.source}.\n")
-
-    zero_shot = matcher.evaluate(test.texts, test.labels).accuracy
-    say(f"1. Label names alone, nothing trained: {zero_shot:.0%} of {len(test)} test questions are right.")
-
-    say(f"2. Training on {len(train)} questions, {len(train) // len(names)} an intent …")
-    matcher.fit(train.texts, train.labels, seed=seed)
-    report = matcher.evaluate(test.texts, test.labels, data="the demo's test questions")
-    assert matcher.training_ is not None
-    say(f"   After {matcher.training_.seconds:.0f} s of training: {report.accuracy:.0%} are right.")
-    question = test.texts[0]
-    say(f"   For example: {question}")
-    for label, probability in matcher.top_k([question], 3)[0]:
-        say(f"      {probability:5.1%}  {label}")
-
-    name = next(iter(NEW_LABEL))
-    matcher.add_labels(NEW_LABEL)
-    found = matcher.predict(unseen.texts)
-    right = sum(label == name for label in found)
-    say(f"3. A new label, {name!r}, added by name and description, nothing trained:")
-    say(f"   {right} of {len(unseen)} questions about it are recognised, for example: {unseen.texts[0]}")
-
-    matcher.save_pretrained(model)
-    report.save(page)
-    data = _copy_rows(folder / "data")
-    say(f"4. Saved: the classifier in {model}, the report in {page / 'report.html'}, the questions in {data}.")
-    say(f'\nGo on with:  maskmatch predict {model} --text "Can I bring the bike back tomorrow instead?"')
-    seconds = time.perf_counter() - started
-    return DemoResult(
-        zero_shot,
-        report.accuracy,
-        right / len(unseen),
-        round(seconds, 1),
-        str(model),
-        str(page / "report.html"),
-    )

@@ -1,30 +1,8 @@
-"""How good a model is: metrics, and a report that prints, saves and draws itself."""
+"""Evaluate predictions: metrics, calibration, and a report as text, HTML and JSON."""
 
+from maskmatch.evaluation.calibration import ReliabilityBin, expected_calibration_error, reliability_bins
+from maskmatch.evaluation.evaluate import evaluate_predictions
 from maskmatch.evaluation.metrics import (
-    LabelScore,
-    ReliabilityBin,
-    accuracy,
-    best_threshold,
-    confusion_counts,
-    expected_calibration_error,
-    label_scores,
-    macro_f1,
-    micro_f1,
-    multi_label_accuracy,
-    multi_label_macro_f1,
-    multi_label_micro_f1,
-    multi_label_scores,
-    reliability_bins,
-    truth_matrix,
-)
-from maskmatch.evaluation.report import (
-    Confusion,
-    EvaluationReport,
-    Example,
-    UnseenLabel,
-    evaluate_predictions,
-)
-from maskmatch.evaluation.task_metrics import (
     METRICS,
     Metric,
     directed_macro_f1,
@@ -32,6 +10,21 @@ from maskmatch.evaluation.task_metrics import (
     mean_f1_of,
     measure,
     micro_f1_without,
+)
+from maskmatch.evaluation.report import Confusion, EvaluationReport, Example, UnseenLabel
+from maskmatch.evaluation.scores import (
+    LabelScore,
+    accuracy,
+    best_threshold,
+    confusion_counts,
+    label_scores,
+    macro_f1,
+    micro_f1,
+    multi_label_accuracy,
+    multi_label_macro_f1,
+    multi_label_micro_f1,
+    multi_label_scores,
+    truth_matrix,
 )
 
 __all__ = [

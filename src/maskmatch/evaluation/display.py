@@ -1,4 +1,4 @@
-"""Labels and texts of the user as people can read them: on one line, in a given width, told apart."""
+"""Format labels and texts for display: on one line, in a given width, with distinct names."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
 NOTHING = "(nothing)"
+"""The name of a missing true or predicted label."""
 
-# Invisible, but they hold emoji together and shape Persian and Indic words.
+# Zero-width joiners are not printable, but emoji and Persian and Indic scripts need them.
 _JOINERS = "\u200c\u200d"
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks, tabs and control characters, which could upset a terminal or a page."""
-    return " ".join("".join(sign if sign.isprintable() or sign in _JOINERS else " " for sign in text).split())
+    """Replace line breaks, tabs and control characters by spaces, so that they cannot disturb a terminal or a page."""
+    return " ".join("".join(char if char.isprintable() or char in _JOINERS else " " for char in text).split())
 
 
 def text_width(text: str) -> int:
-    """How many columns the text takes in a terminal: wide East Asian signs take two, combining signs none."""
-    return sum(_sign_width(sign) for sign in text)
+    """The width of a text in terminal columns: East Asian wide characters take two, combining characters none."""
+    return sum(_char_width(char) for char in text)
 
 
 def shorten(text: str, width: int) -> str:
-    """The text on one line, and with "..." at its end if it would take more than `width` columns.
+    """The text on one line, truncated with "..." to at most `width` columns.
 
     Example:
         >>> shorten("My card has not arrived yet", 15)
@@ -35,11 +36,11 @@ def shorten(text: str, width: int) -> str:
     line = one_line(text)
     if text_width(line) <= width:
         return line
-    return _beginning(line, width - 3).rstrip() + "..."
+    return _prefix(line, width - 3).rstrip() + "..."
 
 
 def shorten_name(name: str, width: int) -> str:
-    """The name of a label in at most `width` columns, with its end kept because names often differ there.
+    """A label name in at most `width` columns. It is truncated in the middle, because names often differ at the end.
 
     Example:
         >>> shorten_name("balance not updated after bank transfer", 30)
@@ -48,17 +49,17 @@ def shorten_name(name: str, width: int) -> str:
     line = one_line(name)
     if text_width(line) <= width:
         return line
-    end = _beginning(line[::-1], (width - 3) // 3)[::-1]
-    return f"{_beginning(line, width - 3 - text_width(end)).rstrip()}...{end.lstrip()}"
+    end = _prefix(line[::-1], (width - 3) // 3)[::-1]
+    return f"{_prefix(line, width - 3 - text_width(end)).rstrip()}...{end.lstrip()}"
 
 
 def pad(text: str, width: int) -> str:
-    """The text with spaces up to `width` columns."""
+    """Pad the text with spaces to `width` columns."""
     return text + " " * (width - text_width(text))
 
 
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """The text in lines of at most `width` columns, the second and later ones indented."""
+    """Wrap the text into lines of at most `width` columns, and indent all but the first."""
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -71,7 +72,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def counted(number: int, thing: str) -> str:
-    """A number with its noun.
+    """A number with its noun in singular or plural.
 
     Example:
         >>> counted(1, "row"), counted(1200, "row")
@@ -81,7 +82,7 @@ def counted(number: int, thing: str) -> str:
 
 
 class LabelNames:
-    """What to call each label in a report: its plain text, or its Python form where two would read the same.
+    """The display name of each label: its string, or its repr if two labels have the same string.
 
     Example:
         >>> names = LabelNames([1, "1", "refund"])
@@ -91,27 +92,27 @@ class LabelNames:
 
     def __init__(self, labels: Iterable[Hashable]) -> None:
         distinct = list(dict.fromkeys(labels))
-        plain = {label: one_line(str(label)) for label in distinct}
-        uses = Counter(plain.values())
+        strings = {label: one_line(str(label)) for label in distinct}
+        uses = Counter(strings.values())
         self._names = {
-            label: name if uses[name] == 1 and name else one_line(repr(label)) for label, name in plain.items()
+            label: name if uses[name] == 1 and name else one_line(repr(label)) for label, name in strings.items()
         }
 
     def __getitem__(self, label: Hashable) -> str:
         return self._names.get(label, NOTHING)
 
 
-def _beginning(text: str, width: int) -> str:
-    """As much of the text as takes at most `width` columns."""
+def _prefix(text: str, width: int) -> str:
+    """The longest prefix of the text in at most `width` columns."""
     used = 0
-    for place, sign in enumerate(text):
-        used += _sign_width(sign)
+    for position, char in enumerate(text):
+        used += _char_width(char)
         if used > width:
-            return text[:place]
+            return text[:position]
     return text
 
 
-def _sign_width(sign: str) -> int:
-    if unicodedata.combining(sign):
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
         return 0
-    return 2 if unicodedata.east_asian_width(sign) in "WF" else 1
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

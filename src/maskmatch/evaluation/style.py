@@ -1,4 +1,4 @@
-"""The style sheet of the page of a report: light, or dark where the reader's device is."""
+"""The style sheet of report pages, with a light and a dark colour scheme."""
 
 STYLE = """
 :root {
@@ -37,7 +37,7 @@ section { margin-top: 1rem; padding: 1.1rem 1.25rem; min-width: 0; }
 .tall { max-height: 44rem; }
 .columns { display: flex; flex-wrap: wrap; gap: 0 1rem; }
 .columns > section { flex: 1 1 auto; max-width: 100%; }
-.columns p { width: 0; min-width: min(100%, 46rem); }  /* the picture decides the width of a column */
+.columns p { width: 0; min-width: min(100%, 46rem); }  /* the chart determines the width of a column */
 summary { cursor: pointer; color: var(--quiet); margin-bottom: .4rem; }
 .beside { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: center; }
 .beside > * { min-width: 0; max-width: 100%; }

@@ -1,4 +1,4 @@
-"""The parts that pictures in pages are drawn with: texts, tooltips, a legend, the frame of a picture."""
+"""SVG elements for charts in web pages: texts, tooltips, a legend, the svg element itself."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from maskmatch.evaluation.display import one_line, text_width
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COLUMN_WIDTH = 7.2  # of one sign at 12 pixels, on the safe side for the usual sans-serif fonts
+COLUMN_WIDTH = 7.2
+"""Width in pixels of a 12-pixel character: an upper bound for common sans-serif fonts."""
 
 
 def legend(left: float, entries: Sequence[tuple[str, str]]) -> list[str]:
-    """Squares in a row at the top of a picture, each with what its style means."""
+    """A legend in one row at the top of a chart: a coloured square and a text per entry (text, CSS class)."""
     parts = []
     x = left
     for meaning, style in entries:
@@ -25,20 +26,20 @@ def legend(left: float, entries: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def text_at(x: float, y: float, content: str, style: str, *, anchor: str = "start", tooltip: str = "") -> str:
-    """A text at a place."""
+    """A text element at a position."""
     hint = title(tooltip) if tooltip else ""
-    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text class="{style}" {place}>{hint}{escape(content)}</text>'
+    position = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{style}" {position}>{hint}{escape(content)}</text>'
 
 
 def title(text: str) -> str:
-    """What a reader sees who points at the part that this stands in."""
+    """The tooltip of the enclosing element."""
     return f"<title>{escape(one_line(text))}</title>"
 
 
 def picture(width: float, height: float, name: str, parts: Sequence[str]) -> str:
-    """A whole picture."""
-    # A picture of this size can still be read when a phone shrinks it; a larger one scrolls in its box.
+    """The svg element with all its parts; `name` is its label for screen readers."""
+    # Up to this width, a chart stays legible when a phone shrinks it. A wider one scrolls instead.
     fits = ' class="fits"' if width <= 560 else ""
     return (
         f'<svg{fits} role="img" aria-label="{escape(name)}" width="{width:.0f}" height="{height:.0f}" '

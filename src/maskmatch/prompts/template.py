@@ -1,4 +1,4 @@
-"""A prompt's template: parsed once, checked once."""
+"""Prompt templates: parsing and validation."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FIELDS = ("text", "text_b", "head", "tail", "entity", "label")
-"""The fields that a prompt may name unless a task brings its own."""
+"""The fields that a prompt may use, unless a task defines its own."""
 
 RESERVED = ("mask", "sep")
-"""Names in braces that stand for a special token, not for a field."""
+"""Placeholders of special tokens, which cannot be names of fields."""
 
-SEVERAL_MASKS = re.compile(r"mask\*([1-9][0-9]?)")
-"""Up to 99 masks in a row."""
+MASK_RUN = re.compile(r"mask\*([1-9][0-9]?)")
+"""The placeholder of several consecutive masks, at most 99."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One piece of a template: the prompt's own words, a field, a mask or a separator."""
+    """A part of a template: words, a field, a mask or a separator."""
 
     kind: Literal["words", "field", "mask", "sep"]
     text: str = ""
-    """The words themselves, or the field's name."""
+    """The words, or the name of the field."""
 
 
 @dataclass(frozen=True)
 class Prompt:
     """A template such as ``"{text} It is about {mask}."``.
 
-    Names in braces are fields, ``{mask}`` is where the encoder's state is read (``{mask*4}``: four masks in a row),
-    ``{sep}`` is the encoder's separator token; ``{{`` and ``}}`` are literal braces. A template that cannot work is
-    refused when it is made.
+    Names in braces are fields. ``{mask}`` is the mask token, at which the encoder's state is read (``{mask*4}``: four
+    consecutive masks). ``{sep}`` is the separator token. ``{{`` and ``}}`` are literal braces. An invalid template
+    raises when the prompt is created.
 
     Args:
         template: The template.
-        fields: The fields it may name. One that is not among them is refused.
-        required: The fields it has to name.
-        masked: Whether it must hold a mask. A method that reads the encoder elsewhere (at [CLS], or pooled)
-            takes prompts without one.
+        fields: The fields that it may use.
+        required: The fields that it must use.
+        masked: Whether it must have a mask. Methods that read the encoder elsewhere (at [CLS], or pooled) accept
+            prompts without one.
 
     >>> Prompt("{text} It is about {mask}.").fields
     ('text',)
@@ -71,12 +71,12 @@ class Prompt:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that the template names, in order, each once."""
+        """The fields of the template in order, without duplicates."""
         return tuple(dict.fromkeys(part.text for part in self.parts if part.kind == "field"))
 
     @property
     def masks(self) -> int:
-        """How many masks the template holds."""
+        """The number of masks of the template."""
         return sum(part.kind == "mask" for part in self.parts)
 
     def __str__(self) -> str:
@@ -87,46 +87,44 @@ class Prompt:
         for name in self.fields:
             if name not in self.fields_allowed:
                 raise MaskMatchError(
-                    f"The prompt {self.template!r} names the field {{{name}}}, which is not there; "
-                    f"it may name {allowed} and {{mask}}."
+                    f"The prompt {self.template!r} uses the field {{{name}}}, which does not exist; "
+                    f"it may use {allowed} and {{mask}}."
                 )
         for name in required:
             if name not in self.fields:
                 raise MaskMatchError(
-                    f'The prompt {self.template!r} has to name {{{name}}}, for instance "{{{name}}} is {{mask}}."'
+                    f'The prompt {self.template!r} must use {{{name}}}, for example "{{{name}}} is {{mask}}."'
                 )
         if not self.fields:
-            raise MaskMatchError(f"The prompt {self.template!r} names no field; put in {allowed}.")
+            raise MaskMatchError(f"The prompt {self.template!r} has no field; add {allowed}.")
         if masked and not self.masks:
-            raise MaskMatchError(
-                f"The prompt {self.template!r} has no mask; put {{mask}} where the answer would stand."
-            )
+            raise MaskMatchError(f"The prompt {self.template!r} has no mask; put {{mask}} in the place of the answer.")
 
 
 def _parse(template: str) -> tuple[Part, ...]:
     if not isinstance(template, str) or not template.strip():
-        raise MaskMatchError(f'A prompt is a text such as "{{text}} It is about {{mask}}.", not {template!r}.')
+        raise MaskMatchError(f'A prompt is a string such as "{{text}} It is about {{mask}}.", not {template!r}.')
     parts: list[Part] = []
     try:
         pieces = list(Formatter().parse(template))
     except ValueError:
         raise MaskMatchError(
-            f"The braces of the prompt {template!r} do not balance; a literal brace is written {{{{ or }}}}."
+            f"The prompt {template!r} has unbalanced braces; write a literal brace as {{{{ or }}}}."
         ) from None
     for words, name, spec, conversion in pieces:
         if words:
             parts.append(Part("words", words))
         if name is None:
             continue
-        several = SEVERAL_MASKS.fullmatch(name)
-        if several and not (spec or conversion):
-            parts += [Part("mask")] * int(several[1])
+        run = MASK_RUN.fullmatch(name)
+        if run and not (spec or conversion):
+            parts += [Part("mask")] * int(run[1])
             continue
         if not name.isidentifier() or spec or conversion:
             shown = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             raise MaskMatchError(
-                f"The prompt {template!r} holds {{{shown}}}; between braces stands only a plain field name, "
-                "such as {text}, or {mask}, or {mask*4} for four masks (99 at most)."
+                f"The prompt {template!r} contains {{{shown}}}; braces may contain only a plain field name, such as "
+                "{text}, or {mask}, or {mask*4} for four masks (99 at most)."
             )
         if name == "mask":
             parts.append(Part("mask"))

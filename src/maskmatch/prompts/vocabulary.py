@@ -1,4 +1,4 @@
-"""What prompts need to know of a tokenizer: its special tokens, and how it frames a text."""
+"""A tokenizer with its special tokens, as prompts need them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A tokenizer of the tokenizers library with its special tokens; it needs no transformers, which loads slowly.
+    """A tokenizer of the tokenizers library with its special tokens. It works without transformers, which loads slowly.
 
     Attributes:
         backend: The tokenizer.
-        name: What messages call it.
-        mask_id: The mask.
-        unknown_id: The token of what has none, if there is one.
-        separator_id: The separator, if there is one.
-        pad_id: What batches are padded with.
-        special_ids: All special tokens but the unknown one.
-        prefix: The special tokens before a text.
-        suffix: Those behind it.
-        mask_strips: Whether the mask swallows the blanks before it, and those behind it.
+        name: Its name in error messages.
+        mask_id: The id of the mask token.
+        unknown_id: The id of the unknown token, if there is one.
+        separator_id: The id of the separator token, if there is one.
+        pad_id: The id of the padding token.
+        special_ids: The ids of all special tokens except the unknown token.
+        prefix: The special tokens before a text, such as [CLS].
+        suffix: The special tokens after a text, such as [SEP].
+        mask_strips: Whether the mask token strips the white space before it, and after it.
     """
 
     backend: Any
@@ -43,7 +43,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
-        """The vocabulary of a tokenizer of transformers, which the tokenizers library has to stand behind."""
+        """The vocabulary of a fast tokenizer of transformers; raise if it is not fast or has no mask token."""
         name = type(tokenizer).__name__
         if not getattr(tokenizer, "is_fast", False):
             raise MaskMatchError(
@@ -54,7 +54,7 @@ class Vocabulary:
                 f"The tokenizer {name} has no mask token; choose an encoder that was trained with one, such as "
                 "BERT, RoBERTa, DeBERTa, MPNet or ModernBERT."
             )
-        prefix, suffix = _frame(tokenizer, name)
+        prefix, suffix = _prefix_and_suffix(tokenizer, name)
         mask = tokenizer.added_tokens_decoder.get(int(tokenizer.mask_token_id))
         return cls(
             backend=tokenizer.backend_tokenizer,
@@ -70,13 +70,13 @@ class Vocabulary:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All but the tokenizer itself, as plain JSON."""
+        """All attributes except the tokenizer, as JSON-compatible values."""
         data = {key: value for key, value in asdict(self._without_backend()).items() if key != "backend"}
         return {**data, "special_ids": sorted(self.special_ids)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], backend: Any) -> Vocabulary:
-        """The vocabulary that :meth:`to_json` wrote, with its tokenizer."""
+        """Restore a vocabulary from :meth:`to_json` and its tokenizer."""
         lists = {key: tuple(data[key]) for key in ("prefix", "suffix", "mask_strips")}
         return cls(**{**data, **lists, "special_ids": frozenset(data["special_ids"]), "backend": backend})
 
@@ -84,12 +84,12 @@ class Vocabulary:
         return Vocabulary(**{**self.__dict__, "backend": None})  # asdict would copy it
 
 
-def _frame(tokenizer: PreTrainedTokenizerBase, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The special tokens that a tokenizer puts before and after a text."""
+def _prefix_and_suffix(tokenizer: PreTrainedTokenizerBase, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The special tokens that a tokenizer adds before and after a text."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids: list[int] = encoded["input_ids"]
     special: list[int] = encoded["special_tokens_mask"]
     if all(special):
-        raise MaskMatchError(f"The tokenizer {name} makes nothing of the text 'a'.")
+        raise MaskMatchError(f"The tokenizer {name} returns no tokens for the text 'a'; choose another model.")
     first, last = special.index(0), len(special) - 1 - special[::-1].index(0)
     return tuple(ids[:first]), tuple(ids[last + 1 :])

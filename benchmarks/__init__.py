@@ -1,1 +1,0 @@
-"""Benchmarks: every figure of the README and the docs comes from here, and one command makes it again."""

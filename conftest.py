@@ -1,0 +1,11 @@
+"""Tests run without a network, beside other work."""
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+pytest_plugins = ["shared_fixtures", "lab_fixtures"]
+
+collect_ignore_glob = ["lab/src/maskmatch_lab/benchmarks/peers/*"]
+"""Peers are imported in environments of their own, where their libraries are installed."""

@@ -1,0 +1,1 @@
+"""The lab of maskmatch: comparisons, studies, benchmarks, and the recipe of the shipped adapter."""

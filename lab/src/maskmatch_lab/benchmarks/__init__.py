@@ -1,0 +1,1 @@
+"""Benchmarks: every figure of the README and the docs is computed here, and one command reproduces it."""

@@ -1,0 +1,1 @@
+"""Commands that the lab adds to the command line of maskmatch."""

@@ -1,0 +1,1 @@
+"""Every setting, declared once: methods, tasks, similarity, the classifier, training, alignment."""

@@ -1,0 +1,94 @@
+"""Read JSON and JSON Lines files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.data.rows import Row, check_equal_lengths
+from maskmatch.data.streams import Source, non_blank_lines, open_lines, source_name
+from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# json raises a plain ValueError for an integer of thousands of digits.
+_JSON_ERRORS = (ValueError, RecursionError)
+
+_JSON_TYPES = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    list: "an array",
+}
+
+
+def read_json(source: Source, encoding: str) -> Iterator[Row]:
+    """Yield the rows of a JSON file: an array of objects, or an object of columns. The file is loaded into memory."""
+    name = source_name(source)
+    with open_lines(source, encoding) as lines:
+        content = "".join(lines)
+    if not content.strip():
+        return
+    try:
+        table = json.loads(content)
+    except _JSON_ERRORS as error:
+        raise MaskMatchError(_invalid_json(error, name)) from error
+    for number, item in enumerate(_items(table, name), start=1):
+        yield _to_row(item, f"{name}, row {number}")
+
+
+def read_json_lines(source: Source, encoding: str) -> Iterator[Row]:
+    """Yield the rows of a file with one JSON object, or one JSON string, per line."""
+    for where, line in non_blank_lines(source, encoding):
+        yield parse_json_row(line, where)
+
+
+def parse_json_row(line: str, where: str) -> Row:
+    """Parse one line of JSON as a row."""
+    try:
+        item = json.loads(line)
+    except _JSON_ERRORS as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply, or a number too long"
+        raise MaskMatchError(f"{where} is not valid JSON ({reason}); write one JSON object per line.") from error
+    return _to_row(item, where)
+
+
+def unquote(line: str) -> str:
+    """Decode a line that is a JSON string; return any other line unchanged."""
+    if not line.startswith('"'):
+        return line
+    try:
+        value = json.loads(line)
+    except _JSON_ERRORS:
+        return line
+    return value if isinstance(value, str) else line
+
+
+def _to_row(item: Any, where: str) -> Row:
+    if isinstance(item, str):
+        return Row({"text": item}, where)
+    if isinstance(item, dict):
+        return Row(item, where)
+    json_type = _JSON_TYPES.get(type(item), "a value")
+    raise MaskMatchError(f'{where} is {json_type}, not an object; write it as {{"text": …}} or as a quoted string.')
+
+
+def _items(table: Any, name: str) -> Iterator[Any]:
+    """Yield the items of an array, or the rows of an object of columns."""
+    if isinstance(table, list):
+        yield from table
+        return
+    if not isinstance(table, dict) or not all(isinstance(column, list) for column in table.values()):
+        raise MaskMatchError(f"{name} must be a list of objects, or an object with one list per column.")
+    check_equal_lengths({column: len(values) for column, values in table.items()}, name)
+    for values in zip(*table.values(), strict=True):
+        yield dict(zip(table, values, strict=True))
+
+
+def _invalid_json(error: Exception, name: str) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        hint = "; use the suffix .jsonl if each line is an object" if error.msg == "Extra data" else ""
+        return f"{name}, line {error.lineno} is not valid JSON ({error.msg}){hint}."
+    return f"{name} is not valid JSON: it is nested too deeply, or has a number with too many digits."

@@ -1,0 +1,1 @@
+"""Tools for label names: expand them with phrases and examples, and check them."""

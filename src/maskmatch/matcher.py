@@ -1,0 +1,272 @@
+"""MaskMatcher: the classifier that users meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.atomic import recover
+from maskmatch.config.matcher import check_options
+from maskmatch.config.training import TrainingConfig
+from maskmatch.data import take_examples, take_texts
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet
+from maskmatch.model.encoder import find_model
+from maskmatch.prediction.predictor import Predictor
+from maskmatch.prediction.runtimes.torch import torch_pipeline
+from maskmatch.progress import showing_progress
+from maskmatch.storage.export.folder import is_export
+from maskmatch.storage.folder import Classifier, new_classifier, push_classifier, read_classifier, write_classifier
+from maskmatch.storage.layout import is_saved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from transformers import TrainerCallback
+
+    from maskmatch.config.matcher import MatcherConfig
+    from maskmatch.config.methods import Method
+    from maskmatch.config.tasks import Task
+    from maskmatch.config.training import TrainingSummary
+    from maskmatch.evaluation import EvaluationReport
+    from maskmatch.labels import LabelsLike
+    from maskmatch.model.encoder import Encoder
+    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.matching import MatchingModel
+    from maskmatch.prediction.pipeline import Pipeline
+
+
+class MaskMatcher(Predictor):
+    """Classifies texts by the names of labels. Make one with :meth:`from_pretrained`.
+
+    Attributes:
+        training_: The result of the last ``fit``.
+        report_: The last evaluation report; the model card shows its figures until the classifier changes.
+        predicted_: The predictions of the last evaluation: a label per text, or a list of labels per text.
+        cut_: How many texts of the last call were truncated.
+        verbose: Whether long calls show their progress.
+    """
+
+    def __init__(self, classifier: Classifier, source: str | None = None, *, verbose: bool = True) -> None:
+        super().__init__(verbose=verbose)
+        self.encoder: Encoder = classifier.encoder
+        self.training_: TrainingSummary | None = classifier.training
+        self._bank: LabelBank = classifier.bank
+        self._evaluation: Mapping[str, Any] | None = classifier.evaluation  # of the last report, until labels change
+        self._source = source  # where it was loaded from or saved to
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str | Path | None = None,
+        labels: LabelsLike | None = None,
+        *,
+        task: str | Task | None = None,
+        prompt: str | Sequence[str] | None = None,
+        label_prompt: str | Sequence[str] | None = None,
+        method: str | Method | None = None,
+        device: str | None = None,
+        verbose: bool = True,
+        **options: Any,
+    ) -> MaskMatcher:
+        """Load a classifier: a saved one, or a new one on a pretrained encoder.
+
+        What is None or left out comes from the saved classifier, or from the task and the method.
+
+        Args:
+            model: None for the embedded default; the folder of a saved classifier or of an encoder; or the id
+                of either on the hub.
+            labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out if
+                ``fit`` follows.
+            task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings fields, prompts and a method.
+            prompt: An input prompt instead of the task's, or several: a text is read in each and the vectors are
+                averaged; with pair-matching, each prompt reads one side of the pair.
+            label_prompt: A label prompt instead of the task's, or several.
+            method: "mask-matching", or another one. Default: the task's.
+            device: Where to compute; None: on a GPU if there is one.
+            verbose: Whether long calls show their progress.
+            **options: Further settings of MatcherConfig: ``similarity`` ("cosine", "dot" or a SimilarityConfig),
+                ``temperature``, ``masks``, ``phrase_join``, ``max_length``, ``multi_label``, ``threshold``,
+                ``search``, ``debias``.
+        """
+        options = {"task": task, "prompt": prompt, "label_prompt": label_prompt, "method": method, **options}
+        check_options(options)  # before anything is loaded
+        label_set = None if labels is None else LabelSet.of(labels)
+        if model is not None:
+            recover(Path(model).expanduser())
+        folder, source = find_model(model)
+        if is_export(folder):
+            raise MaskMatchError(f"{source} is an export; load it with ExportedMatcher.from_pretrained.")
+        if is_saved(folder):
+            matcher = cls(read_classifier(folder, source, device), source, verbose=verbose)
+            matcher._reconfigure(options)
+            if label_set is not None:
+                matcher._bank.replace(label_set)
+                matcher._evaluation = None
+        else:
+            length = options.pop("max_length", None)
+            matcher = cls(new_classifier(folder, source, device, length, options), verbose=verbose)
+            if label_set is not None:
+                matcher._bank.start_with(label_set)
+        if options.get("threshold") is not None:
+            matcher.check_multi_label()
+        return matcher
+
+    def _reconfigure(self, options: Mapping[str, Any]) -> None:
+        """Apply other settings to a saved classifier; another method has not been trained yet."""
+        length = options.get("max_length")
+        length = None if length is None else self.encoder.max_length(length)
+        config = self.config.changed({**options, "max_length": length})
+        if config == self.config:
+            return
+        if config.method != self.config.method:
+            self.training_ = None
+        self._evaluation = None
+        self._bank = self._bank.with_config(config)
+
+    @property
+    def config(self) -> MatcherConfig:
+        """Task, prompts, method, similarity."""
+        return self._bank.config
+
+    @property
+    def labels(self) -> LabelSet | None:
+        """The labels, in the order of ``predict_proba``'s columns; None before they are known."""
+        return self._bank.labels
+
+    @property
+    def bank(self) -> LabelBank:
+        """All that is known of labels: their vectors, centroids, version."""
+        return self._bank
+
+    @property
+    def model(self) -> MatchingModel:
+        """The model that computes vectors."""
+        self._check_trained()
+        return self._bank.model
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The prediction pipeline with labels and weights as they are now."""
+        self._check_trained()
+        return torch_pipeline(self._bank)
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self._source or self.encoder.source
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of its metrics should know, in sentences."""
+        return self._bank.notes
+
+    def _check_trained(self) -> None:
+        """Raise if there are no labels, or if a method that learns its labels has not been trained."""
+        method = self.config.method
+        if self._bank.known_labels and not method.reads_labels and self.training_ is None:
+            raise MaskMatchError(f"The method {method.name} learns its labels, so it must be trained first.")
+
+    # -- training and evaluation -----------------------------------------------------------------------------
+
+    def fit(
+        self,
+        texts: Any,
+        labels: Any = None,
+        *,
+        dev: Any = None,
+        training: TrainingConfig | None = None,
+        callbacks: Sequence[TrainerCallback] = (),
+        **options: Any,
+    ) -> MaskMatcher:
+        """Train on examples. A second call continues from where the first one ended.
+
+        Args:
+            texts: Strings or dicts of fields; or a data frame or a Dataset that holds the labels too.
+            labels: One label per text, or a list of labels per text; with a data frame, the name of its column.
+            dev: Texts and labels, ``(texts, labels)``, or a data frame that holds both, to choose the best
+                checkpoint by (and the threshold, with several labels per text).
+            training: How to train.
+            callbacks: Callbacks of transformers' Trainer.
+            **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
+        """
+        config = (training or TrainingConfig()).changed(options)
+        if dev is None and config.patience is not None:
+            raise MaskMatchError("patience needs dev data; give dev as well.")
+        from maskmatch.training.fit import fit_bank
+
+        examples = take_examples(texts, labels, self.config.fields)
+        self._evaluation = None
+        with showing_progress(self.verbose):
+            fitted = fit_bank(
+                self._bank, examples, dev=dev, config=config, callbacks=callbacks, trained=self.training_ is not None
+            )
+        self._bank = fitted.bank
+        self.training_, self.cut_ = fitted.summary, fitted.summary.cut
+        return self
+
+    def _evaluated(self, report: EvaluationReport) -> None:
+        self._evaluation = report.headline()
+
+    # -- vectors ---------------------------------------------------------------------------------------------
+
+    def text_states(self, texts: Any) -> NDArray[np.float32]:
+        """The input vectors of texts: (n, masks, dim)."""
+        bank, texts = self._bank, take_texts(texts, self.config.fields)
+        if bank.labels is None:  # input vectors do not depend on labels
+            bank = bank.copy()
+            bank.start_with(LabelSet.of(["any"]))
+        pipeline, prompts = self._tokenize(texts, torch_pipeline(bank))
+        with showing_progress(self.verbose):
+            return pipeline.all_vectors(prompts)
+
+    def phrase_states(self, phrases: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors that phrases would have as names of labels: (n, masks, dim)."""
+        self._bank.check_editable("it reads no names")
+        if not phrases:
+            raise MaskMatchError("There are no phrases; give at least one.")
+        with showing_progress(self.verbose):
+            vectors: NDArray[np.float32] = self._bank.read(list(phrases)).float().cpu().numpy()
+        return vectors
+
+    # -- labels ----------------------------------------------------------------------------------------------
+
+    def add_labels(self, labels: LabelsLike) -> MaskMatcher:
+        """Add labels, which can be predicted at once: only the new names are encoded."""
+        return self._edited(lambda: self._bank.add(labels))
+
+    def rename_label(self, old: Hashable, new: Hashable) -> MaskMatcher:
+        """Give a label another name.
+
+        A label that is known by its name is known by the new one from then on; one with an id of its own, as in
+        ``{3: "refund"}``, keeps the id.
+        """
+        return self._edited(lambda: self._bank.rename(old, new))
+
+    def remove_labels(self, labels: Sequence[Hashable]) -> MaskMatcher:
+        """Remove labels."""
+        return self._edited(lambda: self._bank.remove(labels))
+
+    def _edited(self, edit: Callable[[], None]) -> MaskMatcher:
+        """Edit labels; figures of earlier evaluations no longer hold."""
+        edit()
+        self._evaluation = None
+        return self
+
+    # -- saving ----------------------------------------------------------------------------------------------
+
+    def save_pretrained(self, folder: str | Path) -> Path:
+        """Save the classifier in a folder, whole or not at all."""
+        written = write_classifier(self._classifier(), Path(folder).expanduser())
+        self._source = str(folder)
+        return written
+
+    def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
+        """Upload the classifier with its model card to the hub; returns the address of the commit."""
+        return push_classifier(self._classifier(), repo_id, private=private, token=token)
+
+    def _classifier(self) -> Classifier:
+        self._check_trained()
+        return Classifier(self.encoder, self._bank, self.training_, self._evaluation)

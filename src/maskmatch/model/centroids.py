@@ -1,0 +1,197 @@
+"""Centroids: texts with a label shift its vector towards themselves, be they examples or training texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from maskmatch.config.matcher import MatcherConfig
+    from maskmatch.labels import LabelSet
+
+MAX_WEIGHT = 0.6
+"""The weight of the centroid of very many examples in a label's vector; the name has the rest."""
+
+EXAMPLES_FOR_HALF, TRAINING_TEXTS_FOR_HALF = 4, 1
+"""With this many texts the centroid has half of its weight. Examples may be wrong: a machine may have found them."""
+
+LABELS_FOR_HALF = 8
+"""If this many labels have texts, labels without texts are shifted by half of the mean shift."""
+
+TEXTS_PER_LABEL, TEXTS_IN_ALL = 32, 50_000
+"""How many training texts a centroid is computed from: with very many labels, fewer per label."""
+
+
+def example_weight(count: float) -> float:
+    """The weight of the centroid of so many examples in a label's vector.
+
+    A few examples, which may be wrong, shift it little; the name always keeps a good part.
+
+    >>> example_weight(4)
+    0.3
+    """
+    return MAX_WEIGHT * count / (count + EXAMPLES_FOR_HALF)
+
+
+def training_weight(count: float, maximum: float) -> float:
+    """The weight of the centroid of so many training texts, if that of very many is ``maximum``.
+
+    >>> training_weight(5, maximum=0.6)
+    0.5
+    """
+    return maximum * count / (count + TRAINING_TEXTS_FOR_HALF)
+
+
+def check_examples(config: MatcherConfig) -> None:
+    """Raise if examples would be read in another way than texts are."""
+    if config.method.input_readout != config.method.label_readout:
+        raise MaskMatchError(
+            f"The method {config.method.name} reads texts and labels at different positions, so labels cannot have "
+            "examples; leave them out, or choose mask-matching."
+        )
+    if len(config.prompts) > 1 or len(config.label_prompts) > 1 or config.debias in ("labels", "both"):
+        raise MaskMatchError(
+            "Examples are read in the input prompt and names in the label prompt, so they do not go with a pool of "
+            "prompts or debiased labels; leave one of the two out."
+        )
+    if config.prompt.masks != config.label_prompt.masks:
+        raise MaskMatchError(
+            "Labels can have examples only if the input prompt and the label prompt have the same number of masks; "
+            f"here they have {config.prompt.masks} and {config.label_prompt.masks}."
+        )
+
+
+def rows_per_label(targets: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
+    """The rows of each label that has any, evenly spaced over the data: positions of labels (n,) → rows.
+
+    >>> rows_per_label(np.array([2, 0, 2]))
+    {0: array([1]), 2: array([0, 2])}
+    """
+    order = np.argsort(targets, kind="stable")
+    labels, starts = np.unique(targets[order], return_index=True)
+    most = max(1, min(TEXTS_PER_LABEL, TEXTS_IN_ALL // max(1, len(labels))))
+    rows = {}
+    for label, own in zip(labels, np.split(order, starts[1:]), strict=True):
+        rows[int(label)] = own[np.linspace(0, len(own) - 1, min(len(own), most)).round().astype(np.int64)]
+    return rows
+
+
+@dataclass(frozen=True)
+class Centroids:
+    """The centroids of labels' texts.
+
+    Attributes:
+        ids: The ids of the labels that have texts.
+        vectors: The mean direction of each label's texts, with unit norm over all masks: (k, masks, dim).
+        weights: The weight of the centroid in the label's vector: (k,).
+    """
+
+    ids: tuple[Hashable, ...]
+    vectors: torch.Tensor
+    weights: torch.Tensor
+
+    def __post_init__(self) -> None:
+        if self.vectors.dim() != 3 or not len(self.ids) == len(self.vectors) == len(self.weights):
+            raise ValueError(f"{len(self.ids)} labels do not fit vectors of shape {tuple(self.vectors.shape)}.")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @classmethod
+    def of(
+        cls, ids: Sequence[Hashable], vectors: torch.Tensor, owners: torch.Tensor, weights: Sequence[float]
+    ) -> Centroids:
+        """The centroids of labels from the vectors of their texts, (n, masks, dim), and each text's label, (n,)."""
+        sums = vectors.new_zeros(len(ids), *vectors.shape[1:])
+        sums = sums.index_add(0, owners.to(vectors.device), vectors / _norms(vectors))
+        return cls(tuple(ids), sums / _norms(sums), torch.tensor(weights, dtype=torch.float64))
+
+    def to(self, device: torch.device) -> Centroids:
+        """The same centroids on a device."""
+        return replace(self, vectors=self.vectors.to(device))
+
+    def renamed(self, ids: Mapping[Hashable, Hashable]) -> Centroids:
+        """The centroids of the labels in ``ids``, under their new ids."""
+        places = [place for place, id_ in enumerate(self.ids) if id_ in ids]
+        kept = tuple(ids[self.ids[place]] for place in places)
+        return Centroids(kept, self.vectors[places], self.weights[places])
+
+    def merged(self, other: Centroids) -> Centroids:
+        """Both together; a label that both have gets the centroid of all its texts and the larger weight."""
+        if not len(other) or not len(self):
+            return other if not len(self) else self
+        ids = tuple(dict.fromkeys((*self.ids, *other.ids)))
+        place = {id_: number for number, id_ in enumerate(ids)}
+        owners = torch.tensor([place[id_] for id_ in (*self.ids, *other.ids)], device=self.vectors.device)
+        vectors = torch.cat([self.vectors, other.vectors.to(self.vectors)])
+        weights = torch.cat([self.weights.to(owners.device), other.weights.to(owners.device)])
+        sums = vectors.new_zeros(len(ids), *vectors.shape[1:])
+        sums = sums.index_add(0, owners, vectors * weights.to(vectors)[:, None, None])
+        largest = weights.new_zeros(len(ids)).index_reduce(0, owners, weights, "amax")
+        return Centroids(ids, sums / _norms(sums), largest)
+
+    def shift(self, names: torch.Tensor, owners: Sequence[Hashable]) -> torch.Tensor:
+        """The vectors of names and phrases, each shifted towards the centroid of its label.
+
+        Names and texts are read in different prompts, so texts are nearer to one another than to any name. If an
+        example were one more phrase, labels with texts would win over labels without, and the mean of scores would
+        punish a label whose texts differ. For the same reason labels without texts are shifted by the mean shift of
+        the others, shrunk if few labels have texts.
+
+        Args:
+            names: (F, masks, dim), the vectors of names and phrases.
+            owners: (F,), the ids of their labels.
+        """
+        place = {id_: number for number, id_ in enumerate(self.ids)}
+        own = [place.get(owner, -1) for owner in owners]
+        shifted = [row for row, number in enumerate(own) if number >= 0]
+        if not shifted:
+            return names
+        rows = torch.tensor(shifted, device=names.device)
+        known = torch.tensor([own[row] for row in shifted], device=self.vectors.device)  # (f,)
+        targets, weights = self.vectors[known].to(names), self.weights.to(known.device)[known].to(names)
+        norms = _norms(names)
+        vectors = names / norms
+        shifts = weights[:, None, None] * (targets - vectors[rows])  # (f, masks, dim)
+        phrases = Counter(own[row] for row in shifted)
+        per_label = torch.tensor([1 / phrases[own[row]] for row in shifted]).to(names)[:, None, None]
+        mean_shift = (per_label * shifts).sum(dim=0) / (len(phrases) + LABELS_FOR_HALF)
+        fixed = vectors[rows] + shifts
+        vectors = vectors.add_(mean_shift).index_copy_(0, rows, fixed)
+        return vectors.mul_(norms / _norms(vectors))  # the old norm: a dot product should not favour unshifted labels
+
+
+NO_CENTROIDS = Centroids((), torch.empty(0, 1, 0), torch.empty(0))
+
+
+def split_examples(vectors: torch.Tensor, labels: LabelSet) -> tuple[torch.Tensor, Centroids]:
+    """The vectors of names and phrases alone, and the centroids of labels that have examples.
+
+    Args:
+        vectors: (F, masks, dim), of all that is read for the labels: for each label its texts, then its examples.
+        labels: The labels.
+    """
+    with_examples = [label for label in labels.labels if label.examples]
+    number = {label.id: place for place, label in enumerate(with_examples)}
+    parts = [(label.id, isinstance(part, str)) for label in labels.labels for part in label.parts]
+    names = [row for row, (_, is_name) in enumerate(parts) if is_name]
+    examples = [row for row, (_, is_name) in enumerate(parts) if not is_name]
+    owners = torch.tensor([number[parts[row][0]] for row in examples])
+    weights = [example_weight(len(label.examples)) for label in with_examples]
+    return vectors[names], Centroids.of(list(number), vectors[examples], owners, weights)
+
+
+def _norms(vectors: torch.Tensor) -> torch.Tensor:
+    """The norms of vectors (n, masks, dim) over all their masks: (n, 1, 1)."""
+    norms: torch.Tensor = torch.linalg.vector_norm(vectors.flatten(1), dim=1)
+    return norms.clamp(min=1e-12)[:, None, None]

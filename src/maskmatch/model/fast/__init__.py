@@ -1,0 +1,1 @@
+"""The same states with less work: packed batches, and a last layer that computes only what is read."""

@@ -1,0 +1,398 @@
+"""LabelBank: the one owner of everything that is known of labels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from maskmatch.errors import MaskMatchError, TrainingDivergedError
+from maskmatch.labels import LabelSet, label_to_json
+from maskmatch.labels.layout import LabelLayout
+from maskmatch.model.centroids import NO_CENTROIDS, Centroids, split_examples
+from maskmatch.model.label_reader import LabelReader
+from maskmatch.model.matching import MatchingModel, reads_alike
+from maskmatch.model.vector_cache import VectorCache
+from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, tokenize_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping, Sequence
+
+    from maskmatch.config.matcher import MatcherConfig
+    from maskmatch.labels import LabelsLike, LabelText
+    from maskmatch.model.encoder import Encoder
+    from maskmatch.model.mlm_head import Head
+
+logger = logging.getLogger("maskmatch")
+Derived = TypeVar("Derived")
+
+
+class LabelBank:
+    """The label set, the vectors of label texts, the centroids of training texts, and learned rows.
+
+    Labels are edited here and nowhere else. Everything that is derived from labels or weights holds as long as
+    ``version`` stays the same: get it through :meth:`derive`, and it is never stale.
+
+    Args:
+        model: The model.
+        tokenizer: Turns prompts into tokens.
+        labels: The labels; None before they are known.
+    """
+
+    def __init__(self, model: MatchingModel, tokenizer: PromptTokenizer, labels: LabelSet | None = None) -> None:
+        self._model, self._tokenizer = model, tokenizer
+        self._labels: LabelSet | None = None
+        self._centroids = NO_CENTROIDS
+        self._cache = VectorCache()
+        self._version = 0
+        self._weights: tuple[int, int, int] | None = None
+        self._derived: dict[Any, tuple[int, Any]] = {}
+        if labels is not None:
+            self._set(labels)
+
+    @classmethod
+    def of(
+        cls, encoder: Encoder, config: MatcherConfig, head: Head | None = None, labels: LabelSet | None = None
+    ) -> LabelBank:
+        """The bank of a new classifier."""
+        bank = cls(MatchingModel(encoder, config, head), PromptTokenizer(encoder.tokenizer, config.max_length), labels)
+        bank._read_origins()
+        return bank
+
+    # -- what is known ---------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> MatchingModel:
+        """The model; TrainingDivergedError if its training left no usable weights."""
+        if self._model.diverged:
+            raise TrainingDivergedError("The training of this classifier diverged, so it cannot be used; load it anew.")
+        return self._model
+
+    @property
+    def config(self) -> MatcherConfig:
+        """Task, prompts, method, similarity."""
+        return self._model.settings
+
+    @property
+    def tokenizer(self) -> PromptTokenizer:
+        """Turns prompts into tokens."""
+        return self._tokenizer
+
+    @property
+    def reader(self) -> LabelReader:
+        """Tokenizes and encodes label texts."""
+        return LabelReader(self.model, self._tokenizer)
+
+    @property
+    def labels(self) -> LabelSet | None:
+        """The labels; None before they are known."""
+        return self._labels
+
+    @property
+    def known_labels(self) -> LabelSet:
+        """The labels; MaskMatchError before they are known."""
+        if self._labels is None:
+            raise MaskMatchError("There are no labels yet: give them to from_pretrained, or call fit first.")
+        return self._labels
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of metrics should know, in sentences."""
+        head = self._model.head_config
+        return [] if head is None else [head.note]
+
+    @property
+    def centroids(self) -> Centroids:
+        """The centroids of the labels' training texts."""
+        return self._centroids
+
+    @property
+    def version(self) -> int:
+        """Changes with the labels, with what is known of them, and with the weights."""
+        weights = self._model.weights_version
+        if weights != self._weights:
+            self._weights = weights
+            self._version += 1
+        return self._version
+
+    def derive(self, make: Callable[[LabelBank], Derived]) -> Derived:
+        """What a function makes of the bank, computed again only if the version has changed."""
+        version = self.version
+        made = self._derived.get(make)
+        if made is None or made[0] != version:
+            made = version, make(self)
+            self._derived[make] = made
+        result: Derived = made[1]
+        return result
+
+    # -- editing ---------------------------------------------------------------------------------------------
+
+    def add(self, labels: LabelsLike) -> None:
+        """Add labels; they need no training."""
+        self.check_editable("a label cannot be added without training; mask-matching can")
+        self._set(LabelSet.of(labels) if self._labels is None else self._labels.added(labels))
+
+    def rename(self, old: Hashable, new: Hashable) -> None:
+        """Rename a label; its training texts still count."""
+        before = self.known_labels
+        after = before.renamed(old, new)
+        self._set(after, self._centroids.renamed(dict(zip(before, after, strict=True))))
+
+    def remove(self, ids: Sequence[Hashable]) -> None:
+        """Remove labels."""
+        before = self.known_labels
+        after = before.removed(ids)
+        self._model.labels.select([before.position(id_) for id_ in after])
+        self._set(after, self._centroids.renamed({id_: id_ for id_ in after}))
+
+    def replace(self, labels: LabelsLike) -> None:
+        """Take other labels; the training texts of a label still count if it has the same id and name."""
+        self.check_editable("its labels cannot be replaced")
+        labels = LabelSet.of(labels)
+        self._set(labels, self.centroids_of(labels))
+
+    def start_with(self, labels: LabelSet) -> None:
+        """Take the first labels of a classifier that has none; a method that learns them must then be trained."""
+        self._set(labels)
+
+    def start_training(self, labels: LabelSet, *, trained: bool) -> None:
+        """Take the labels to train with. Centroids of other weights no longer hold.
+
+        Args:
+            labels: The labels.
+            trained: Whether the model was trained before; otherwise what is random in it is drawn again.
+        """
+        if not trained:
+            self._model = self._model.fresh()
+            self._read_origins()
+        self._set(labels, NO_CENTROIDS)
+
+    def set_centroids(self, centroids: Centroids) -> None:
+        """Take the centroids of the labels' training texts."""
+        self._centroids = centroids.to(self._model.device)
+        self._version += 1
+
+    def centroids_of(self, labels: LabelSet) -> Centroids:
+        """The centroids of those labels that are the bank's own, by id and name."""
+        own = self._labels
+        same = [] if own is None else [id_ for id_ in labels if id_ in own and _same_name(labels, own, id_)]
+        return self._centroids.renamed({id_: id_ for id_ in same})
+
+    def copy(self) -> LabelBank:
+        """A bank that can be edited by itself; it shares the model."""
+        bank = LabelBank(self._model, self._tokenizer)
+        bank._labels, bank._centroids, bank._cache = self._labels, self._centroids, self._cache
+        return bank
+
+    def mark_trained(self) -> None:
+        """The offset of the logits is learned from now on."""
+        self._model.similarity.untrained = False
+        self._version += 1
+
+    def mark_diverged(self) -> None:
+        """Training left weights that are NaN or inf: the classifier raises from now on."""
+        self._model.diverged = True
+        self.set_centroids(NO_CENTROIDS)
+
+    def with_config(self, config: MatcherConfig) -> LabelBank:
+        """A bank with another config on the same encoder; it keeps what still holds."""
+        model = self._model.with_config(config)
+        tokenizer = self._tokenizer
+        if config.max_length != tokenizer.max_length:
+            tokenizer = PromptTokenizer(tokenizer.vocabulary, config.max_length)
+        bank = LabelBank(model, tokenizer, self._labels)
+        if reads_alike(config, self.config):
+            bank._cache = self._cache  # its key says whether the vectors still hold
+        else:
+            bank._read_origins()
+        if reads_alike(config, self.config) and config.uses_centroids:
+            bank._centroids = self._centroids
+        elif len(self._centroids):
+            logger.warning("With these settings centroids of training texts cannot be used; they are dropped.")
+        return bank
+
+    def check_editable(self, otherwise: str) -> None:
+        """Raise if labels have learned vectors, so that they cannot be changed without training."""
+        if self._model.labels.learned:
+            raise MaskMatchError(f"The method {self.config.method.name} learns a vector per label, so {otherwise}.")
+
+    def _set(self, labels: LabelSet, centroids: Centroids | None = None) -> None:
+        """The one place where labels change."""
+        self._labels = labels
+        self._centroids = self._centroids if centroids is None else centroids
+        self._model.labels.set_count(len(labels))
+        self._version += 1
+
+    # -- vectors ---------------------------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> LabelLayout:
+        """Which label texts belong to which label."""
+        source = self._model.labels
+        return LabelLayout.of([source.texts(label) for label in self.known_labels.labels])
+
+    def vectors(self) -> torch.Tensor:
+        """The vectors of all label texts, shifted by centroids: (F, masks, dim)."""
+        return self.derive(LabelBank._shifted_vectors)
+
+    def _shifted_vectors(self) -> torch.Tensor:
+        labels, flat, centroids = self.known_labels, self.part_vectors(), self._centroids
+        if len(flat) > self.layout.size:
+            flat, examples = split_examples(flat, labels)
+            centroids = centroids.merged(examples)
+        if len(centroids):
+            source = self._model.labels
+            flat = centroids.shift(flat, [label.id for label in labels.labels for _ in source.texts(label)])
+        return flat
+
+    def part_vectors(self) -> torch.Tensor:
+        """The vectors of all that is read for labels, examples included, not shifted: (F, masks, dim)."""
+        source = self.model.labels
+        return self.text_vectors([part for label in self.known_labels.labels for part in source.parts(label)])
+
+    def text_vectors(self, texts: Sequence[LabelText]) -> torch.Tensor:
+        """The vectors of label texts, from the cache where it has them: (F, masks, dim)."""
+        source, reader = self.model.labels, self.reader
+        if source.learned:
+            return source.read(texts, reader)
+        key = self._model.weights_version, self.cache_key(texts)
+        return self._cache.look_up(texts, key, lambda missing: source.read(missing, reader))
+
+    def fill_vectors(self, vectors: torch.Tensor, key: str | None = None) -> None:
+        """Fill the cache with vectors of all that is read for labels, (F, masks, dim), that were computed elsewhere.
+
+        Args:
+            vectors: The vectors.
+            key: The cache key that they were computed for; None: that of the config.
+        """
+        source = self._model.labels
+        parts = [part for label in self.known_labels.labels for part in source.parts(label)]
+        key_of_all = self._model.weights_version, self._own_key() if key is None else key
+        self._cache.fill(parts, vectors.to(self._model.device), key_of_all)
+        self._version += 1
+
+    def read(self, texts: Sequence[LabelText]) -> torch.Tensor:
+        """The vectors that texts have or would have as label texts; they are not cached: (F, masks, dim)."""
+        return self.model.labels.read(texts, self.reader)
+
+    def cache_key(self, texts: Sequence[LabelText]) -> str:
+        """What the vectors of label texts depend on, besides the weights and the words."""
+        config, method = self.config, self.config.method
+        prompts = "/".join(map(str, config.label_prompts))
+        debiased = "/debiased" if config.debias in ("labels", "both") else ""
+        key = f"{method.label_source}/{method.label_readout}/{config.max_length}/{prompts}{debiased}"
+        return key if all(isinstance(text, str) for text in texts) else f"{key}/{config.prompt}"
+
+    def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
+        """Texts in their input prompts; if labels are read with each text, also in the label prompts."""
+        labels = self.known_labels if self.config.labels_in_context else None
+        return tokenize_texts(self._tokenizer, self.config, texts, labels)
+
+    def _read_origins(self) -> None:
+        """Read the empty prompts, whose state is subtracted from all vectors if they are debiased.
+
+        They are read once, before training, so that training and prediction subtract the same.
+        """
+        config, model = self.config, self._model
+        model.input_origin = model.label_origin = None
+        if config.debias in ("inputs", "both"):
+            empty = dict.fromkeys(config.input_fields, FieldText(""))
+            model.input_origin = model.encode(self._tokenizer.pooled(config.prompts, [empty]))[0]  # (masks, dim)
+        if config.debias in ("labels", "both"):
+            empty = dict.fromkeys(config.label_prompt.fields, FieldText(""))
+            prompts = self._tokenizer.pooled(config.label_prompts, [empty])
+            model.label_origin = model.encode(prompts, labels=True)[0]  # (masks, dim)
+
+    # -- saving ----------------------------------------------------------------------------------------------
+
+    def learned_state(self) -> dict[str, torch.Tensor]:
+        """What the method has learned besides the encoder and label vectors."""
+        elsewhere = ("encoder.", "labels.")
+        state = self.model.state_dict()
+        return {name: tensor for name, tensor in state.items() if not name.startswith(elsewhere)}
+
+    def load_learned_state(self, state: Mapping[str, torch.Tensor], *, untrained: bool | None) -> None:
+        """Load what :meth:`learned_state` gave.
+
+        Args:
+            state: The tensors by name.
+            untrained: Whether the offset of the logits still has its initial value; None: compare with it.
+        """
+        shapes, expected = (
+            {name: part.shape for name, part in parts.items()} for parts in (state, self.learned_state())
+        )
+        if shapes != expected:
+            raise MaskMatchError(f"it does not hold what the method {self.config.method.name} learns.")
+        self._model.load_state_dict(dict(state), strict=False)
+        similarity = self._model.similarity
+        if untrained is None:  # folders from before it was a field
+            untrained = similarity.offset is None or similarity.offset.item() == similarity.config.row.offset
+        similarity.untrained = untrained
+
+    def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+        """The tensors of the labels, and what says whether they still belong to labels and config."""
+        if self.config.labels_in_context:  # labels have no vectors of their own
+            return {}, {}
+        labels, tensors = self.known_labels, {"vectors": self.part_vectors()}
+        if len(self._centroids):
+            places = torch.tensor([labels.position(id_) for id_ in self._centroids.ids])
+            tensors |= {"centroids": self._centroids.vectors, "centroid_labels": places}
+            tensors["centroid_weights"] = self._centroids.weights
+        return tensors, {"key": self._own_key(), "texts": self._text_digest(), "ids": self._id_digest()}
+
+    def load_state_dict(
+        self, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str], *, same_weights: bool
+    ) -> bool:
+        """Load what :meth:`state_dict` gave.
+
+        Args:
+            tensors: The tensors by name.
+            metadata: What says whether they belong to labels and config.
+            same_weights: Whether the encoder's weights are those that the vectors were computed with.
+
+        Returns:
+            Whether all of it still belonged to the labels and weights.
+        """
+        labels, source, vectors = self.known_labels, self._model.labels, tensors.get("vectors")
+        if vectors is None or vectors.dim() != 3 or (source.learned and len(vectors) != len(labels)):
+            raise MaskMatchError("it does not hold the vectors of the labels.")
+        if source.learned:
+            if vectors.shape[2] != self._model.encoder.config.hidden_size:
+                raise MaskMatchError("its vectors do not have the encoder's dimension.")
+            source.load(vectors)
+        elif same_weights and metadata.get("texts") == self._text_digest():
+            self.fill_vectors(vectors, metadata.get("key", ""))
+        if "centroids" not in tensors:
+            return True
+        if not same_weights or metadata.get("ids") != self._id_digest():
+            return False
+        try:
+            ids = tuple(labels.labels[place].id for place in tensors["centroid_labels"].tolist())
+            self.set_centroids(Centroids(ids, tensors["centroids"], tensors["centroid_weights"]))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise MaskMatchError("it does not hold the centroids of the labels' texts.") from error
+        return True
+
+    def _own_key(self) -> str:
+        source = self._model.labels
+        return self.cache_key([part for label in self.known_labels.labels for part in source.parts(label)])
+
+    def _text_digest(self) -> str:
+        """A digest of what is read for the labels."""
+        source = self._model.labels
+        return _digest([source.parts(label) for label in self.known_labels.labels])
+
+    def _id_digest(self) -> str:
+        """A digest of the ids of the labels."""
+        return _digest([label_to_json(label)["id"] for label in self.known_labels.labels])
+
+
+def _same_name(one: LabelSet, other: LabelSet, id_: Hashable) -> bool:
+    return one.label(id_).name == other.label(id_).name
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, default=vars).encode()).hexdigest()

@@ -1,0 +1,52 @@
+"""The ONNX runtime: an exported graph computes input vectors, without torch."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from maskmatch.prompts.batches import PaddedBatch
+
+INPUTS = ("input_ids", "attention_mask", "mask_positions")
+OUTPUT = "vectors"
+INSTALL = 'install it with pip install "maskmatch[onnx]"'
+
+
+class OnnxRuntime:
+    """Computes input vectors with onnxruntime.
+
+    Args:
+        path: The graph: token ids, attention mask and mask positions → input vectors.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MaskMatchError(f"An export needs onnxruntime, which is not installed; {INSTALL}.") from error
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        threads = os.environ.get("OMP_NUM_THREADS", "")  # as for torch, which reads it by itself
+        options.intra_op_num_threads = int(threads) if threads.isdecimal() else 0
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                os.fspath(path), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # whatever a damaged file makes it raise
+            reason = str(error).strip().partition("\n")[0]
+            raise MaskMatchError(f"{path} is damaged and cannot be read: {reason}") from error
+        self._inputs = [each.name for each in self._session.get_inputs()]  # a read-out may not use all of them
+
+    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
+        """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
+        arrays = {name: getattr(batch, name) for name in self._inputs}
+        return np.asarray(self._session.run([OUTPUT], arrays)[0], dtype=np.float32)

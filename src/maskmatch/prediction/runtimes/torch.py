@@ -1,0 +1,56 @@
+"""The torch runtime: the model itself computes input vectors; and the pipeline of a label bank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from maskmatch.model.encoder import TokenBatch
+from maskmatch.prediction.label_scorer import LabelScorer
+from maskmatch.prediction.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.matching import MatchingModel
+    from maskmatch.prompts.batches import PaddedBatch
+
+
+class TorchRuntime:
+    """Computes input vectors with the model, or the vectors of label prompts that are read with each text."""
+
+    def __init__(self, model: MatchingModel, of_labels: bool = False) -> None:
+        self._model = model
+        self._vectors = model.label_vectors if of_labels else model.input_vectors
+        model.prepare()
+
+    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
+        """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
+        with self._model.evaluating(), torch.inference_mode():
+            vectors = self._vectors(TokenBatch.of(batch).to(self._model.device))
+        array: NDArray[np.float32] = vectors.float().cpu().numpy()
+        return array
+
+
+def torch_pipeline(bank: LabelBank) -> Pipeline:
+    """The prediction pipeline of a bank as it is now; made again only if labels, weights or config have changed."""
+    return bank.derive(_make_pipeline)
+
+
+def _make_pipeline(bank: LabelBank) -> Pipeline:
+    model, config, layout = bank.model, bank.config, bank.layout
+    similarity = model.similarity
+    how = {
+        "scale": 1 / similarity.temperature,
+        "offset": None if similarity.offset is None else similarity.offset.item(),
+        "untrained": similarity.untrained,
+    }
+    parts = config, bank.tokenizer, bank.known_labels
+    if config.labels_in_context:
+        scorer = LabelScorer.in_context_of(layout, similarity.config, **how)
+        return Pipeline(*parts, scorer, TorchRuntime(model), TorchRuntime(model, of_labels=True))
+    scorer = LabelScorer.of(bank.vectors().cpu().numpy(), layout, similarity.config, **how)
+    return Pipeline(*parts, scorer, TorchRuntime(model))

@@ -1,0 +1,1 @@
+"""A classifier as a folder: saved, exported, described by a model card."""

@@ -1,0 +1,1 @@
+"""Exports: a classifier that predicts without torch."""

@@ -1,0 +1,191 @@
+"""The folder of an export: a classifier that predicts without torch.
+
+model.onnx            token ids, attention mask, mask positions → input vectors
+tokenizer.json        the tokenizer, as the tokenizers library writes it
+labels.safetensors    the label vectors, prepared for the similarity, and which phrases are present
+labels.faiss          an index over the label vectors, if there are so many that one is used
+export.json           config, labels, special tokens, temperature and offset, parity with torch, versions
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.config.matcher import MatcherConfig
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet, label_from_json, label_to_json
+from maskmatch.labels.layout import LabelLayout
+from maskmatch.prediction.index import LabelIndex, index_available
+from maskmatch.prediction.label_scorer import LabelScorer
+from maskmatch.prediction.pipeline import Pipeline
+from maskmatch.prediction.runtimes import GRAPH_FILE, load_runtime
+from maskmatch.prediction.search import ApproximateSearch, MeasuredIndex, SearchReport
+from maskmatch.prompts import PromptTokenizer, Vocabulary
+from maskmatch.storage.layout import EXPORT_FILE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+logger = logging.getLogger("maskmatch")
+
+FORMAT = 3
+"""Counted up when an older version could not read an export of this version correctly.
+
+From 2 on, the graph averages over a pool of prompts. From 3 on, "untrained" is a field.
+"""
+
+TOKENIZER_FILE = "tokenizer.json"
+LABELS_FILE = "labels.safetensors"
+INDEX_FILE = "labels.faiss"
+FILES = (GRAPH_FILE, TOKENIZER_FILE, LABELS_FILE, EXPORT_FILE)
+"""The files of every export."""
+
+
+def is_export(folder: Path) -> bool:
+    """Whether a folder holds an export."""
+    return (folder / EXPORT_FILE).exists()
+
+
+@dataclass(frozen=True)
+class Export:
+    """What is known of an export besides its pipeline.
+
+    Attributes:
+        source: The classifier that was exported.
+        int8: Whether its weights are quantised.
+        parity: How much it differs from torch, as ``Parity.to_dict`` gives it; None before it was measured.
+        notes: What a reader of its metrics should know.
+        versions: The versions of the libraries that wrote it.
+    """
+
+    source: str
+    int8: bool
+    parity: dict[str, Any] | None
+    notes: list[str]
+    versions: dict[str, str]
+
+
+def write_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
+    """Write all of an export but its graph, which is there already."""
+    from safetensors.numpy import save_file
+
+    scorer = pipeline.scorer
+    save_file({"vectors": scorer.vectors, "present": scorer.layout.present}, folder / LABELS_FILE)
+    pipeline.tokenizer.vocabulary.backend.save(str(folder / TOKENIZER_FILE))
+    search = _approximate_search(pipeline)
+    if search is not None:
+        search.index.write(folder / INDEX_FILE)
+    describe_export(pipeline, export, folder)
+
+
+def describe_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
+    """Write ``export.json``."""
+    scorer, search = pipeline.scorer, _approximate_search(pipeline)
+    data = {
+        "format": FORMAT,
+        "source": export.source,
+        "int8": export.int8,
+        "parity": export.parity,
+        "notes": export.notes,
+        "versions": export.versions,
+        "config": pipeline.config.to_json(),
+        "similarity": {"scale": scorer.scale, "offset": scorer.offset, "untrained": scorer.untrained},
+        "vocabulary": pipeline.tokenizer.vocabulary.to_json(),
+        **({} if search is None else {"index": asdict(search.report)}),
+        "labels": [label_to_json(label) for label in pipeline.labels.labels],
+    }
+    (folder / EXPORT_FILE).write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _approximate_search(pipeline: Pipeline) -> ApproximateSearch | None:
+    """The approximate search of a pipeline, with its index; None if it searches exactly."""
+    search = pipeline.search
+    return search if isinstance(search, ApproximateSearch) else None
+
+
+def read_export(folder: Path, *, with_index: bool = True, runtime: str = "onnx") -> tuple[Pipeline, Export]:
+    """Load an export; MaskMatchError names what is damaged.
+
+    Args:
+        folder: The folder.
+        with_index: Whether to load the index over the labels, if there is one.
+        runtime: What computes input vectors: a row of the table of runtimes.
+    """
+    data = _read_json(folder)
+    files = (*FILES, INDEX_FILE) if "index" in data else FILES
+    missing = [name for name in files if not (folder / name).exists()]
+    if missing:
+        raise MaskMatchError(f"The export {folder} is incomplete: {', '.join(missing)} is missing.")
+    try:
+        config = MatcherConfig.from_json(data["config"])
+        if data["format"] == 1 and len(config.prompts) > 1:
+            raise MaskMatchError(f"{folder} holds a pool of prompts in an older form; export the classifier again.")
+        labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
+        export = Export(*(data[name] for name in ("source", "int8", "parity", "notes", "versions")))
+        vocabulary = Vocabulary.from_json(data["vocabulary"], _read_tokenizer(folder / TOKENIZER_FILE))
+        scorer = _read_scorer(folder / LABELS_FILE, config, data["similarity"])
+        report = SearchReport(**data["index"]) if "index" in data and with_index else None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise MaskMatchError(f"{folder / EXPORT_FILE} is damaged: {error!r} does not fit.") from error
+    if len(scorer) != len(labels) or scorer.vectors.shape[int(scorer.in_context)] != scorer.layout.size:
+        raise MaskMatchError(f"{folder / LABELS_FILE} is damaged: it does not hold the vectors of the labels.")
+    tokenizer = PromptTokenizer(vocabulary, config.max_length)
+    graph = load_runtime(runtime, folder)
+    label_graph = graph if config.labels_in_context else None
+    index = None if report is None else _read_index(folder / INDEX_FILE, report, scorer)
+    return Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index), export
+
+
+def _read_json(folder: Path) -> dict[str, Any]:
+    path = folder / EXPORT_FILE
+    if not path.exists():
+        raise MaskMatchError(f"{folder} is not an export ({EXPORT_FILE} is missing); maskmatch export makes one.")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        found = data["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+    if not isinstance(found, int) or found > FORMAT:
+        raise MaskMatchError(
+            f"{folder} was exported by a newer maskmatch (format {found}); this one reads formats up to {FORMAT}: "
+            "upgrade with pip install -U maskmatch."
+        )
+    return dict(data)
+
+
+def _read_tokenizer(path: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises a bare Exception
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+
+
+def _read_index(path: Path, report: SearchReport, scorer: LabelScorer) -> MeasuredIndex | None:
+    """The index over the labels; None if faiss is not installed."""
+    if not index_available():
+        logger.warning('%s is not used, because faiss is not installed: pip install "maskmatch[index]".', path)
+        return None
+    return MeasuredIndex(LabelIndex.read(path, scorer.vectors), report)
+
+
+def _read_scorer(path: Path, config: MatcherConfig, numbers: dict[str, Any]) -> LabelScorer:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+    scale, offset = numbers["scale"], numbers["offset"]
+    if scale is None:
+        raise KeyError("scale")
+    untrained = numbers.get("untrained", offset == config.similarity.row.offset)  # older exports do not say
+    layout = LabelLayout(tensors["present"].sum(axis=1))
+    return LabelScorer(
+        tensors["vectors"], layout, config.similarity, scale, offset, untrained, config.labels_in_context
+    )

@@ -1,0 +1,85 @@
+"""ExportedMatcher: a classifier from an export, without torch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maskmatch.prediction.predictor import Predictor
+from maskmatch.storage.export.folder import read_export
+
+if TYPE_CHECKING:
+    from maskmatch.config.matcher import MatcherConfig, SearchKind
+    from maskmatch.labels import LabelSet
+    from maskmatch.prediction.pipeline import Pipeline
+    from maskmatch.storage.export.folder import Export
+
+
+class ExportedMatcher(Predictor):
+    """A classifier from an export: it predicts and evaluates like the MaskMatcher it was made from, without torch.
+
+    Args:
+        pipeline: The prediction pipeline.
+        export: What else is known of the export.
+        name: What reports call it.
+        verbose: Whether long calls show their progress.
+    """
+
+    def __init__(self, pipeline: Pipeline, export: Export, name: str, *, verbose: bool = True) -> None:
+        super().__init__(verbose=verbose)
+        self.export = export
+        self._pipeline = pipeline
+        self._name = name
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: str | Path,
+        *,
+        threshold: float | None = None,
+        search: SearchKind | None = None,
+        runtime: str = "onnx",
+        verbose: bool = True,
+    ) -> ExportedMatcher:
+        """Load an export.
+
+        Args:
+            folder: The folder that ``maskmatch export`` wrote.
+            threshold: With several labels per text: the probability from which a label applies.
+            search: How the nearest labels are found: "auto", "exact" or "approximate"; None: as in the classifier.
+            runtime: What computes input vectors.
+            verbose: Whether long calls show their progress.
+        """
+        path = Path(folder).expanduser()
+        pipeline, export = read_export(path, with_index=search != "exact", runtime=runtime)
+        config = pipeline.config.changed({"threshold": threshold, "search": search})
+        matcher = cls(replace(pipeline, config=config), export, str(path), verbose=verbose)
+        if threshold is not None:
+            matcher.check_multi_label()
+        return matcher
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels, in the order of ``predict_proba``'s columns."""
+        return self._pipeline.labels
+
+    @property
+    def config(self) -> MatcherConfig:
+        """Task, prompts, method, similarity."""
+        return self._pipeline.config
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self._name
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of its metrics should know, in sentences."""
+        return self.export.notes
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The prediction pipeline."""
+        return self._pipeline

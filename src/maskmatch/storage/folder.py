@@ -1,0 +1,235 @@
+"""Saved classifiers: a folder with the encoder in Hugging Face layout, one JSON file and the label vectors.
+
+    config.json model.safetensors tokenizer.json …   the encoder, as transformers writes it
+    maskmatch.json                                    config, labels, versions, the result of training
+    labels.safetensors                                label vectors, unless labels are read with each text, and the
+                                                      centroids of training texts
+    head.safetensors                                  what else the method has learned, such as a temperature
+    README.md                                         the model card
+
+A folder is written whole or not at all. Nothing in it is pickled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import os
+import platform
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+
+from maskmatch.atomic import recover, write_folder
+from maskmatch.config.matcher import MatcherConfig
+from maskmatch.config.training import TrainingSummary
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet, label_from_json, label_to_json
+from maskmatch.model.encoder import Encoder, move_encoder
+from maskmatch.model.label_bank import LabelBank
+from maskmatch.model.mlm_head import Head, HeadConfig, pretrained_head
+from maskmatch.storage.layout import CONFIG_FILE, FORMAT, HEAD_FILE, LABELS_FILE, is_saved, read_json
+from maskmatch.storage.model_card import model_card
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import torch
+
+logger = logging.getLogger("maskmatch")
+
+OLD_TENSORS = {"centres": "centroids", "centre_labels": "centroid_labels", "centre_shares": "centroid_weights"}
+"""What tensors of labels.safetensors were called up to format 2."""
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """What a folder holds of a classifier.
+
+    Attributes:
+        encoder: The encoder.
+        bank: Model, config, labels and all that is known of them.
+        training: The result of the last training run.
+        evaluation: The headline figures of the last evaluation, for the model card.
+    """
+
+    encoder: Encoder
+    bank: LabelBank
+    training: TrainingSummary | None = None
+    evaluation: Mapping[str, Any] | None = None
+
+
+def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: str = "a saved classifier") -> None:
+    """Raise if a folder holds anything but what is to be replaced, or cannot be written.
+
+    Args:
+        folder: Where something is to be saved.
+        ours: Whether a folder holds what may be replaced.
+        kind: What that is called.
+    """
+    recover(folder)
+    if folder.exists() and not (folder.is_dir() and (ours(folder) or not any(folder.iterdir()))):
+        raise MaskMatchError(f"{folder} exists and is not {kind}; choose another folder, nothing was written.")
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise MaskMatchError(f"{folder} cannot be written: {above} is not a folder that can be written to.")
+
+
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+def write_classifier(classifier: Classifier, folder: Path) -> Path:
+    """Write a classifier into a folder, whole or not at all; other files in the folder stay."""
+    check_target(folder)
+    labels = [label_to_json(label) for label in classifier.bank.known_labels.labels]
+    try:
+        with write_folder(folder, ours=_files(folder)) as scratch:
+            _write_files(classifier, labels, scratch)
+    except SafetensorError as error:  # a full disk, for instance
+        raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is unchanged.") from error
+    return folder
+
+
+def _write_files(classifier: Classifier, labels: list[dict[str, Any]], folder: Path) -> None:
+    bank, learned = classifier.bank, classifier.bank.learned_state()
+    classifier.encoder.save(folder)
+    tensors, metadata = bank.state_dict()
+    if tensors:
+        save_file(_plain(tensors), folder / LABELS_FILE, metadata={**metadata, "weights": _fingerprint(folder)})
+    if learned:
+        save_file(_plain(learned), folder / HEAD_FILE)
+    head = bank.model.head_config
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "versions": {
+            **{name: version(name) for name in ("maskmatch", "torch", "transformers")},
+            "python": platform.python_version(),
+        },
+        "encoder": classifier.encoder.source,
+        "config": bank.config.to_json(),
+        "head": None if head is None else asdict(head),
+        "labels": labels,
+        "untrained": bank.model.similarity.untrained,
+        "labels_with_centroids": len(bank.centroids),
+        "training": None if classifier.training is None else asdict(classifier.training),
+        "evaluation": None if classifier.evaluation is None else dict(classifier.evaluation),
+    }
+    log_scale = learned.get("similarity.log_scale")
+    temperature = None if log_scale is None else math.exp(-float(log_scale))
+    (folder / "README.md").write_text(model_card(data, temperature), encoding="utf-8")
+    data["files"] = sorted([*(path.name for path in folder.iterdir()), CONFIG_FILE])
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
+
+
+def push_classifier(classifier: Classifier, repo_id: str, *, private: bool, token: str | None) -> str:
+    """Upload a classifier to the hub; returns the address of the commit."""
+    import tempfile
+
+    from huggingface_hub import HfApi
+
+    api = HfApi(token=token)
+    with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
+        folder = write_classifier(classifier, Path(scratch) / "model")
+        api.create_repo(repo_id, private=private, exist_ok=True)
+        commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier")
+    return str(getattr(commit, "commit_url", commit))
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def new_classifier(
+    folder: Path, source: str, device: str | None, max_length: int | None, options: Mapping[str, Any]
+) -> Classifier:
+    """A new classifier on a pretrained encoder.
+
+    Args:
+        folder: The encoder's folder.
+        source: What to call it.
+        device: Where to compute; None: on a GPU if there is one.
+        max_length: The maximum number of tokens of a prompted text; None: the default.
+        options: Task, prompts, method, similarity and so on, as ``MatcherConfig.make`` takes them.
+    """
+    encoder = Encoder.load(folder, source)
+    move_encoder(encoder, device)
+    config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))
+    head = pretrained_head(folder, source) if config.method.has_word_head else None
+    return Classifier(encoder, LabelBank.of(encoder, config, head))
+
+
+def read_classifier(folder: Path, source: str, device: str | None = None) -> Classifier:
+    """Load a classifier from a folder; MaskMatchError names what is damaged."""
+    data = read_json(folder)
+    path = folder / CONFIG_FILE
+    try:
+        config = MatcherConfig.from_json(data["config"])
+        labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
+        training = TrainingSummary(**data["training"]) if data.get("training") else None
+        head_config = HeadConfig(**data["head"]) if data.get("head") else None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise MaskMatchError(f"{path} is damaged: {error!r} does not fit.") from error
+    missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != "README.md"]
+    if missing:
+        raise MaskMatchError(f"The saved classifier {folder} is incomplete: {', '.join(missing)} is missing.")
+    learned = _read_tensors(folder / HEAD_FILE) if (folder / HEAD_FILE).exists() else {}
+    encoder = replace(Encoder.load(folder, source), source=str(data.get("encoder") or source))
+    move_encoder(encoder, device)
+    head = None if head_config is None else Head.of_saved(head_config, learned)
+    bank = LabelBank.of(encoder, config, head, labels)
+    try:
+        bank.load_learned_state(learned, untrained=data.get("untrained"))
+    except MaskMatchError as error:
+        raise MaskMatchError(f"{HEAD_FILE} is damaged: {error}") from None
+    if not config.labels_in_context:
+        _load_labels(bank, folder)
+    return Classifier(encoder, bank, training, data.get("evaluation"))
+
+
+def _load_labels(bank: LabelBank, folder: Path) -> None:
+    """Load label vectors and centroids, if they still belong to the weights and labels of the folder."""
+    path = folder / LABELS_FILE
+    tensors = {OLD_TENSORS.get(name, name): tensor for name, tensor in _read_tensors(path).items()}
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+    try:
+        whole = bank.load_state_dict(tensors, metadata, same_weights=metadata.get("weights") == _fingerprint(folder))
+    except MaskMatchError as error:
+        raise MaskMatchError(f"{path} is damaged: {error}") from None
+    if not whole:
+        logger.warning("Weights or labels of %s were changed by hand: centroids of training texts are dropped.", folder)
+
+
+def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+
+
+def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+
+
+def _fingerprint(folder: Path) -> str:
+    """A digest of the encoder's weights in the folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.glob("*.safetensors")):
+        if path.name not in (LABELS_FILE, HEAD_FILE):
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[str]:
+    """The files that an earlier save wrote: everything else in the folder is the user's and stays."""
+    if not (folder / CONFIG_FILE).exists():
+        return []
+    return [str(name) for name in read_json(folder).get("files", [])]

@@ -1,0 +1,66 @@
+"""The files of a saved classifier, and what can be read of them without torch."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet, label_from_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from maskmatch.config.matcher import MatcherConfig
+
+FORMAT = 3
+"""Counted up when an older version could not read a folder of this version correctly."""
+
+CONFIG_FILE = "maskmatch.json"
+LABELS_FILE = "labels.safetensors"
+HEAD_FILE = "head.safetensors"
+EXPORT_FILE = "export.json"
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether a folder holds a saved classifier, rather than a bare encoder."""
+    return (folder / CONFIG_FILE).exists()
+
+
+def read_json(folder: Path) -> dict[str, Any]:
+    """The content of ``maskmatch.json``."""
+    path = folder / CONFIG_FILE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        found = data["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+    if not isinstance(found, int) or found > FORMAT:
+        raise MaskMatchError(
+            f"{folder} was saved by a newer maskmatch "
+            f"({data.get('versions', {}).get('maskmatch', 'unknown')}, format {found}); this one reads "
+            f"formats up to {FORMAT}: upgrade with pip install -U maskmatch."
+        )
+    return dict(data)
+
+
+def read_config(folder: Path) -> MatcherConfig | None:
+    """The config of a saved classifier or an export; None if the folder holds neither."""
+    from maskmatch.config.matcher import MatcherConfig
+
+    for name in (CONFIG_FILE, EXPORT_FILE):
+        if os.path.exists(folder / name):  # Path.exists fails if the name is too long
+            try:
+                return MatcherConfig.from_json(json.loads((folder / name).read_text(encoding="utf-8"))["config"])
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise MaskMatchError(f"{folder / name} is damaged and cannot be read: {error}") from error
+    return None
+
+
+def read_labels(folder: Path) -> LabelSet:
+    """The labels of a saved classifier; nothing else of it is loaded."""
+    try:
+        return LabelSet(tuple(label_from_json(label) for label in read_json(folder)["labels"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise MaskMatchError(f"{folder / CONFIG_FILE} is damaged: {error!r} does not fit.") from error

@@ -1,0 +1,1 @@
+"""Training: fit, the loop, sampled labels, alignment."""

@@ -1,0 +1,213 @@
+"""Training data: texts with their labels, tokenized once; and what is fitted to them after training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn.functional import normalize
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.evaluation import best_threshold
+from maskmatch.labels.targets import target_array
+from maskmatch.model.anchors import Anchors
+from maskmatch.model.centroids import Centroids, rows_per_label, training_weight
+from maskmatch.model.encoder import length_batches
+from maskmatch.prediction.runtimes.torch import torch_pipeline
+from maskmatch.training.checkpoints import digest
+from maskmatch.training.label_sampling import LabelMemory, samples_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from maskmatch.config.matcher import MatcherConfig
+    from maskmatch.config.training import LabelEncoding
+    from maskmatch.labels.layout import LabelLayout
+    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.prompts import TokenizedPrompts
+
+ROWS_FOR_OFFSET = 256
+"""How many training rows the offset of the logits is fitted to."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Texts with their labels, tokenized once. A batch pools texts and label prompts."""
+
+    texts: TokenizedPrompts
+    targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
+    layout: LabelLayout
+    label_prompts: TokenizedPrompts | None
+    """The label texts in their prompt, if the encoder reads labels by themselves."""
+    label_words: Sequence[Sequence[int]]
+    """The token ids of the label texts, if labels are words of the embedding table."""
+    pad_id: int
+    held: torch.Tensor | None = None  # (n + F, dim)
+    """Unit vectors that those of the texts and label texts are kept near, if they are."""
+    hold: float = 0.0
+    """The weight of that loss."""
+    memory: LabelMemory | None = None
+    """The last known vectors of the label texts, if a step does not encode all of them."""
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def labels(self) -> int:
+        """The number of labels."""
+        return len(self.layout)
+
+    @property
+    def cut(self) -> int:
+        """How many texts were truncated."""
+        return int(self.texts.cut.sum())
+
+    @property
+    def tokens(self) -> NDArray[np.int64]:
+        """The number of tokens that a step encodes per text: (n,)."""
+        return self.texts.tokens
+
+    def batch(self, rows: Sequence[int]) -> dict[str, Any]:
+        """Texts and label prompts together, in groups of similar length, so that there is little padding.
+
+        With a memory of label vectors, the model chooses the label prompts once it has encoded the texts.
+        """
+        chosen = self.texts.select(rows)
+        texts = pooled = chosen.flat
+        labels = self.label_prompts if chosen.label_prompts is None else chosen.label_prompts
+        if labels is not None and self.memory is None:
+            pooled = texts.followed_by(labels.flat)
+        return {
+            "groups": length_batches(pooled, self.pad_id),
+            "texts": len(texts),
+            "targets": torch.from_numpy(self.targets[list(rows)]),
+            "layout": self.layout,
+            "words": self.label_words,
+            "anchors": self._anchors(rows),
+            "memory": self.memory,
+        }
+
+    def _anchors(self, rows: Sequence[int]) -> Anchors | None:
+        """The vectors that those of these texts and of all encoded labels are kept near."""
+        if self.held is None:
+            return None
+        labels = torch.arange(len(self.texts), len(self.held) if self.memory is None else len(self.texts))
+        vectors = self.held[torch.cat([torch.tensor(list(rows)), labels])]
+        return Anchors(vectors, torch.arange(len(vectors)), weight=self.hold)
+
+    def digest(self) -> str:
+        """A digest of the tokens and targets."""
+        both = (self.label_prompts, self.texts.label_prompts)
+        labels = [ids for each in both if each is not None for ids in each.flat.input_ids]
+        prompts = [*self.texts.flat.input_ids, *labels]
+        return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
+
+
+def training_data(
+    bank: LabelBank,
+    texts: Sequence[Any],
+    rows: Sequence[Any],
+    *,
+    hold: float = 0.0,
+    label_encoding: LabelEncoding = "full",
+) -> TrainingData:
+    """Texts with their labels, tokenized once for a whole training run.
+
+    Args:
+        bank: The model and its labels.
+        texts: The texts.
+        rows: The labels of each text.
+        hold: How much vectors are kept near those of now.
+        label_encoding: Whether a step encodes all labels.
+    """
+    config, layout, source = bank.config, bank.layout, bank.model.labels
+    if config.labels_in_context and label_encoding == "sampled":
+        raise MaskMatchError(
+            f"The label prompt {config.label_prompt.template!r} names a field of the text, so all labels are "
+            'read with each text; choose label_encoding "full" or "auto".'
+        )
+    prompts = bank.tokenize(texts)
+    label_prompts = None if config.labels_in_context else source.prompts(layout.texts, bank.reader)
+    holds = hold > 0 and (config.labels_in_context or label_prompts is not None)  # else labels start from nothing
+    held = current_vectors(bank, prompts) if holds else None
+    memory = None
+    if label_prompts is not None and _samples(config, label_encoding, layout):
+        vectors = bank.model.similarity.prepare(bank.text_vectors(layout.texts))  # (F, dim)
+        held_labels = None if held is None else held[len(prompts) :]
+        memory = LabelMemory(label_prompts, layout, vectors, bank.tokenizer.vocabulary.pad_id, held=held_labels)
+    return TrainingData(
+        texts=prompts,
+        targets=target_array(rows, bank.known_labels, config.multi_label),
+        layout=layout,
+        label_prompts=label_prompts,
+        label_words=source.words(layout.texts, bank.reader),
+        pad_id=bank.tokenizer.vocabulary.pad_id,
+        held=held,
+        hold=hold if holds else 0.0,
+        memory=memory,
+    )
+
+
+def _samples(config: MatcherConfig, label_encoding: LabelEncoding, layout: LabelLayout) -> bool:
+    """Whether a training step encodes only some of the label texts."""
+    if len(config.label_prompts) == 1:
+        return samples_labels(label_encoding, layout.size)
+    if label_encoding == "sampled":
+        raise MaskMatchError(
+            "With a pool of label prompts every step encodes all labels; give a single label prompt to sample labels."
+        )
+    return False
+
+
+def current_vectors(bank: LabelBank, prompts: TokenizedPrompts) -> torch.Tensor:
+    """The vectors of texts and label texts with the weights of now, with unit norm: (n + F, dim).
+
+    Labels that are read with each text have no vectors of their own: (n, dim).
+    """
+    means = [bank.model.encode(prompts).mean(dim=1)]
+    if not bank.config.labels_in_context:
+        means.append(bank.text_vectors(bank.layout.texts).mean(dim=1))
+    return normalize(torch.cat(means), dim=-1).cpu()
+
+
+def fit_offset(bank: LabelBank, data: TrainingData) -> None:
+    """With several labels per text: move the offset of the logits to where it fits the training rows best.
+
+    A short training run learns which labels are more similar than others long before the offset has moved to the range
+    of the encoder's similarities.
+    """
+    some = np.unique(np.linspace(0, len(data.texts) - 1, ROWS_FOR_OFFSET, dtype=np.int64))
+    targets = np.asarray(data.targets[some])
+    scores = torch_pipeline(bank).scores(data.texts.select(some)).astype(np.float64)
+    if targets.any():
+        bank.model.similarity.shift_offset(_best_cut(targets, scores))
+
+
+def training_centroids(bank: LabelBank, data: TrainingData, maximum: float) -> Centroids:
+    """The centroids of each label's training texts, with the weights of now.
+
+    Args:
+        bank: The model and its labels.
+        data: The training data, one label per text.
+        maximum: The weight of the centroid of very many texts.
+    """
+    ids, rows = list(bank.known_labels), rows_per_label(data.targets)
+    vectors = bank.model.encode(data.texts.select(np.concatenate(list(rows.values()))))
+    owners = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(own) for own in rows.values()]))
+    counts = np.bincount(data.targets, minlength=len(ids))
+    weights = [training_weight(int(counts[place]), maximum) for place in rows]
+    return Centroids.of([ids[place] for place in rows], vectors, owners, weights)
+
+
+def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:
+    """The logit from which labels should apply: 0 if that is as good, else half-way to the next lower one."""
+    largest = float(np.abs(scores).max()) or 1.0
+    squashed = 0.5 + scores / (2 * largest)  # in the range of probabilities, but none so near to 1 that they collide
+    given = squashed >= best_threshold(targets, squashed)
+    lowest = float(scores[given].min())
+    highest_below = float(scores[~given].max()) if not given.all() else lowest - 1.0
+    return 0.0 if highest_below < 0 <= lowest else (lowest + highest_below) / 2

@@ -1,0 +1,1 @@
+"""Saved classifiers and exports of earlier versions, with the answers that they gave."""
