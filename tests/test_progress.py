@@ -27,8 +27,9 @@ def work(clock: list[float], steps: int, seconds: float) -> None:
 def test_a_log_gets_a_line_every_ten_seconds_at_most(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     work(clock, 1000, 0.125)  # 125 seconds
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 12
+    assert len(lines) == 13
     assert lines[0] == "encoding texts: 80 of 1000, loss 0.5"
+    assert lines[-1] == "encoding texts: 1000 of 1000, loss 0.5"
 
 
 def test_short_work_writes_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:

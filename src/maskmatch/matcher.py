@@ -17,7 +17,7 @@ from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.progress import showing_progress
 from maskmatch.storage.export.folder import is_export
 from maskmatch.storage.folder import Classifier, new_classifier, push_classifier, read_classifier, write_classifier
-from maskmatch.storage.layout import is_saved
+from maskmatch.storage.layout import check_same_labels, is_saved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -257,9 +257,18 @@ class MaskMatcher(Predictor):
 
     # -- saving ----------------------------------------------------------------------------------------------
 
-    def save_pretrained(self, folder: str | Path) -> Path:
-        """Save the classifier in a folder, whole or not at all."""
-        written = write_classifier(self._classifier(), Path(folder).expanduser())
+    def save_pretrained(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Save the classifier in a folder, whole or not at all.
+
+        Args:
+            folder: The folder.
+            overwrite: Whether to replace another classifier that has other labels.
+        """
+        path, classifier = Path(folder).expanduser(), self._classifier()
+        own = self._source is not None and Path(self._source).expanduser().resolve() == path.resolve()
+        if not (overwrite or own):
+            check_same_labels(path, self._bank.known_labels)
+        written = write_classifier(classifier, path)
         self._source = str(folder)
         return written
 

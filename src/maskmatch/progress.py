@@ -84,15 +84,23 @@ class _ProgressLines(_NoProgress):
     def __init__(self, total: int, task: str) -> None:
         super().__init__(total)
         self._task, self._last = task, time.monotonic()
-        self._figures = ""
+        self._figures, self._written = "", 0
 
     def update(self, count: int = 1) -> None:
         """Count so many steps as done; write a line if the last one is ten seconds old."""
         super().update(count)
         if time.monotonic() - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = time.monotonic()
-            sys.stderr.write(f"{self._task}: {self.n} of {self.total}{self._figures}\n")
-            sys.stderr.flush()
+            self._write()
+
+    def close(self) -> None:
+        """Write the last line of work that wrote lines before."""
+        if 0 < self._written < self.n:
+            self._write()
+
+    def _write(self) -> None:
+        self._last, self._written = time.monotonic(), self.n
+        sys.stderr.write(f"{self._task}: {self.n} of {self.total}{self._figures}\n")
+        sys.stderr.flush()
 
     def show(self, figures: Mapping[str, Any]) -> None:
         """Show figures in the next line."""

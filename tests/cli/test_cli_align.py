@@ -223,7 +223,7 @@ class TestAlignRefusals:
         is_wrong_usage(align(toy, "--field", "text"), "FIELD=COLUMN")
         is_wrong_usage(align(toy, "--no-such-option"), "--no-such-option")
         is_wrong_usage(run("align", toy), "--output")
-        is_wrong_usage(run("align"), "texts")
+        is_wrong_usage(run("align"), "FILE")
 
 
 class TestChecks:

@@ -52,7 +52,8 @@ class TestLabels:
     def test_refusals(self, run: Run, own: Path, tmp_path: Path, tiny: Tiny) -> None:
         before = (own / "maskmatch.json").read_bytes()
         fails(run("labels", "show", tmp_path), "not a saved classifier")
-        fails(run("labels", "add", own, "refund"), "'refund'")
+        fails(run("labels", "add", own, "refund"), "There is already a label 'refund'")
+        fails(run("labels", "rename", own, LABELS[0], LABELS[1]), f"There is already a label {LABELS[1]!r}")
         fails(run("labels", "rename", own, "parcel", "box"), "'parcel'")
         fails(run("labels", "remove", own, "parcel"), "'parcel'")
         fails(run("labels", "remove", own, *LABELS), "Every label")

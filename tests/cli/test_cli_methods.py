@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli_tools import QUICK, Run, Tiny, fails, write_csv
+from cli_tools import QUICK, Run, Tiny, fails, is_wrong_usage, write_csv
 from maskmatch import METHODS
 from maskmatch.config.methods import ANY_TEXT_METHODS
 from tiny_models import write_tiny_mlm
@@ -65,7 +65,8 @@ def test_designs_for_pairs_are_trained_and_predict(run: Run, tiny: Tiny, tmp_pat
 
 def test_a_join_of_masks_that_does_not_fit_is_refused(run: Run, tiny: Tiny) -> None:
     common = ["classify", "--model", tiny("bert"), "--labels", "refund, card lost", "--text", "a refund"]
-    fails(run(*common, "--prompt", "{text} {mask*2}", "--masks", "concat"), "input prompt has 2 and the label prompt 1")
+    wrong = run(*common, "--prompt", "{text} {mask*2}", "--masks", "concat")
+    is_wrong_usage(wrong, "input prompt has 2 and the label prompt 1")
 
 
 def test_words_come_from_a_label_file(run: Run, tmp_path: Path) -> None:

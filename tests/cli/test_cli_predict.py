@@ -58,6 +58,12 @@ class TestPredict:
         assert [row["row"] for row in rows] == list(range(12))
         assert [row["label"] for row in rows] == TRUTH
 
+    def test_blank_lines_are_skipped_but_count(self, run: Run, model: Path, tmp_path: Path) -> None:
+        (tmp_path / "texts.txt").write_text("refund\n\ncard\n\n\n")
+        for source, stdin in ((tmp_path / "texts.txt", None), ("-", "refund\n\ncard\n\n\n")):
+            result = run("predict", model, source, stdin=stdin)
+            assert [row["row"] for row in result.rows()] == [0, 2]
+
     def test_bad_rows_can_be_left_out(self, run: Run, model: Path, tmp_path: Path) -> None:
         rows = tmp_path / "rows.csv"
         rows.write_text("text,x\nrefund,1\n,2\ncard lost,3\n")
@@ -196,6 +202,21 @@ class TestClassify:
         result = run("classify", "--model", tiny("bert"), "--labels", tmp_path / name, "--text", "x")
         assert {pair["label"] for pair in result.rows()[0]["top_k"]} == {"refund", "card lost"}
 
+    @pytest.mark.parametrize(
+        "content", ["refund\ncard lost\n", "label\treads\tdescription\nrefund\t\tmoney\ncard lost\tcard gone\t\n"]
+    )
+    def test_labels_can_be_pasted_or_piped(self, run: Run, tiny: Tiny, content: str) -> None:
+        options = ["--model", tiny("bert"), "--text", "x"]
+        for result in (
+            run("classify", *options, "--labels", content),
+            run("classify", *options, "--labels", "-", stdin=content),
+        ):
+            assert {pair["label"] for pair in result.rows()[0]["top_k"]} == {"refund", "card lost"}
+
+    def test_labels_of_a_classifier(self, run: Run, tiny: Tiny, model: Path) -> None:
+        result = run("classify", "--model", tiny("bert"), "--labels", model, "--text", "x", "-k", 99)
+        assert {pair["label"] for pair in result.rows()[0]["top_k"]} == set(LABELS)
+
     def test_pairs_are_read_as_a_whole(self, run: Run, tiny: Tiny, tmp_path: Path) -> None:
         pair = {"text": "where is it", "text_b": "it is here"}
         (tmp_path / "pairs.jsonl").write_text(json.dumps(pair) + "\n")
@@ -235,5 +256,7 @@ class TestClassify:
         fails(run("classify", *model, "--labels", "a,b", "nowhere.csv"), "nowhere.csv")
         fails(run("classify", "--model", "./nowhere", "--labels", "a,b", "--text", "x"), "./nowhere")
         fails(run("classify", *model, "--labels", "a,b", "--text", "x", "--method", "fine-tuning"), "trained first")
+        fails(run("classify", *model, "--labels", "a,b", "My card is gone."), "'My card is gone.'", "--text")
+        is_wrong_usage(run("classify", *model, "--labels", "a,b", "--text", "x", "--task", "topics"), "topics")
         is_wrong_usage(run("classify", *model, "--text", "x"), "--labels")
         is_wrong_usage(run("classify", *model, "--labels", "a,b"), "FILE")

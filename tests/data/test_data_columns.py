@@ -98,11 +98,17 @@ class TestNamedColumns:
         found = guess_columns(columns, PAIR, named={"text": "sentence"})
         assert found.fields == {"text": "sentence", "text_b": "question"}
 
-    @pytest.mark.parametrize("options", [{"named": {"text": "txt"}}, {"label": "txt"}])
-    def test_missing_column(self, options: dict[str, object]) -> None:
+    @pytest.mark.parametrize(
+        ("options", "meant"), [({"named": {"text": "txt"}}, "'Text'"), ({"label": "lable"}, "'label'")]
+    )
+    def test_missing_column(self, options: dict[str, object], meant: str) -> None:
         message = error_message(["Text", "label"], ["text"], **options)
-        assert "no column 'txt' (did you mean 'Text'?)" in message
+        assert f"(did you mean {meant}?)" in message
         assert "'Text', 'label'" in message
+
+    def test_a_column_of_another_field_is_not_suggested(self) -> None:
+        assert "did you mean" not in error_message(["Text", "label"], ["text"], label="txt")
+        assert "did you mean" not in error_message(["text", "intent"], ["text"], named={"text": "intents"})
 
     def test_no_suggestion_without_a_similar_column(self) -> None:
         assert "did you mean" not in error_message(["text", "label"], ["text"], label="zzz")

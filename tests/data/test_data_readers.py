@@ -90,10 +90,14 @@ class TestFormats:
 
     @pytest.mark.parametrize("name", ["data.xlsx", "data", "data.gz", "data.csv.zip"])
     def test_unknown_suffix_lists_the_known_ones(self, name: str) -> None:
-        message = error_message(name)
+        message = error_message(write(name, "text\none\n"))
         assert name in message
         assert ".csv, .tsv, .json, .jsonl, .ndjson, .parquet or .txt" in message
         assert "--format" in message
+
+    def test_a_file_that_is_not_there(self) -> None:
+        assert "There is no file 'data.xlsx'; check" in error_message("data.xlsx")
+        assert "--text" in error_message("My card is gone.")
 
     def test_unknown_format(self) -> None:
         assert "'xml'" in error_message("data.csv", format="xml")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from maskmatch import MaskMatcher, SimilarityConfig
+from maskmatch.model import readout
 from maskmatch.model.similarity import Similarity
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
@@ -162,6 +166,29 @@ class TestDevice:
             assert {tensor.device.type for tensor in model.state_dict().values()} == {"meta"}
             assert loaded.bank.vectors().device.type == "meta"
             assert isinstance(model.similarity, Similarity)
+
+
+def test_no_thread_reads_while_another_tries_out_the_shortcuts(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trying them out changes the encoder for a moment."""
+    started = threading.Event()
+
+    class Slow(readout.PooledReader):
+        def __init__(self, encoder: Any, last_layer: Any) -> None:
+            usual, encoder.config._attn_implementation = encoder.config._attn_implementation, "maskmatch_packed"
+            started.set()
+            time.sleep(0.2)
+            encoder.config._attn_implementation = usual
+            super().__init__(encoder, last_layer)
+
+    monkeypatch.setattr(readout, "PooledReader", Slow)
+    expected = MaskMatcher.from_pretrained(tiny("bert"), LABELS).predict_proba(["where is my card"])
+    started.clear()
+    fresh = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(fresh.predict_proba, ["where is my card"])
+        assert started.wait(10)
+        second = pool.submit(fresh.predict_proba, ["where is my card"])
+        np.testing.assert_allclose([first.result(), second.result()], [expected, expected], atol=1e-5)
 
 
 def test_a_fresh_classifier_answers_several_threads_at_once(tiny: Tiny) -> None:

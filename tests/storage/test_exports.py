@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, SimilarityConfig, export
+from maskmatch.prediction.runtimes import GRAPH_FILE
 from maskmatch.storage.export.folder import EXPORT_FILE, FILES
 from tiny_models import FAMILIES, write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
@@ -48,7 +49,7 @@ def test_every_family_with_texts_of_all_lengths(tiny: Tiny, tmp_path: Path, fami
     assert parity.is_close
     assert parity.largest_difference < 1e-4
     assert_same(matcher, tmp_path / "export", MANY)
-    assert sorted(path.name for path in (tmp_path / "export").iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in (tmp_path / "export").iterdir()) == sorted([GRAPH_FILE, *FILES])
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_an_export_is_replaced_and_nothing_else_is(tiny: Tiny, tmp_path: Path) -
 
 def test_damage_is_named(tiny: Tiny, tmp_path: Path) -> None:
     export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export")
-    for name in FILES:
+    for name in (GRAPH_FILE, *FILES):
         damaged = tmp_path / "damaged"
         shutil.rmtree(damaged, ignore_errors=True)
         shutil.copytree(tmp_path / "export", damaged)

@@ -210,3 +210,15 @@ def test_others_may_read_what_the_umask_lets_them(tiny: Tiny, tmp_path: Path) ->
     os.umask(mask)
     for path in folder.iterdir():
         assert path.stat().st_mode & 0o777 == 0o666 & ~mask, path.name
+
+
+def test_a_classifier_with_other_labels_is_replaced_only_on_request(tiny: Tiny, tmp_path: Path) -> None:
+    first = MaskMatcher.from_pretrained(tiny("bert"), ["refund", "card lost"])
+    first.save_pretrained(tmp_path / "m")
+    other = MaskMatcher.from_pretrained(tiny("bert"), ["refund", "parcel"])
+    assert "only the old one has 'card lost'" in refusal(other.save_pretrained, tmp_path / "m")
+    assert list(MaskMatcher.from_pretrained(tmp_path / "m").labels or []) == ["refund", "card lost"]
+    first.add_labels(["voucher"]).save_pretrained(tmp_path / "m")  # its own folder
+    MaskMatcher.from_pretrained(tmp_path / "m").remove_labels(["voucher"]).save_pretrained(tmp_path / "m")
+    other.save_pretrained(tmp_path / "m", overwrite=True)
+    assert list(MaskMatcher.from_pretrained(tmp_path / "m").labels or []) == ["refund", "parcel"]

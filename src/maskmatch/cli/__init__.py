@@ -1,54 +1,43 @@
-"""The command line: ``maskmatch``. One file a command; nothing heavy is imported before it is needed."""
+"""The command line: ``maskmatch``. One file per command, imported when the command is called."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 
 from maskmatch import __version__
-from maskmatch.cli.align import align
-from maskmatch.cli.classify import classify
-from maskmatch.cli.demo import demo
-from maskmatch.cli.evaluate import evaluate
-from maskmatch.cli.export import export
-from maskmatch.cli.groups import grouped
-from maskmatch.cli.labels import labels_app
-from maskmatch.cli.predict import predict
-from maskmatch.cli.tasks import tasks
-from maskmatch.cli.train import train
+from maskmatch.cli.lazy import CommandRow, LazyGroup
 from maskmatch.errors import MaskMatchError
 
-COMMANDS = "maskmatch.commands"
-"""The entry points by which another distribution adds commands: name = command, value = function."""
+COMMANDS = {
+    "demo": CommandRow("maskmatch.cli.demo:demo", "See the main job, end to end, on a small help desk's questions."),
+    "classify": CommandRow("maskmatch.cli.classify:classify", "Classify texts by label names alone, without training."),
+    "train": CommandRow("maskmatch.cli.train:train", "Train a classifier and save it."),
+    "predict": CommandRow("maskmatch.cli.predict:predict", "Classify texts with a saved classifier or an export."),
+    "evaluate": CommandRow("maskmatch.cli.evaluate:evaluate", "Evaluate a classifier on labelled rows."),
+    "labels": CommandRow("maskmatch.cli.labels:labels_app", "Show, edit, expand and check labels."),
+    "tasks": CommandRow("maskmatch.cli.tasks:tasks", "List the task presets with their fields and prompts."),
+    "export": CommandRow("maskmatch.cli.export:export", "Export a classifier to ONNX, to predict without torch."),
+    "align": CommandRow("maskmatch.cli.align:align", "Train an adapter that lets an encoder answer at its mask."),
+}
+
+
+class _Commands(LazyGroup):
+    table = COMMANDS
+
 
 app = typer.Typer(
-    help="Classify texts by the names of labels.",
+    cls=_Commands,
+    rich_markup_mode=None,  # rich takes longer to import than the list of commands to print; errors stay on one line
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, classify, train, predict, evaluate, export, align):
-    app.command()(grouped(command))
-app.add_typer(labels_app, name="labels")
-app.command()(tasks)
-
-
-def add_commands_of_others() -> None:
-    """Add the commands that other distributions bring, such as ``compare`` and ``study`` of maskmatch-lab."""
-    for point in entry_points(group=COMMANDS):
-        try:
-            app.command(point.name)(grouped(point.load()))
-        except ImportError as error:  # a broken add-on should not take the other commands away
-            sys.stderr.write(f"maskmatch: the command {point.name} cannot be loaded: {error}\n")
-
-
-add_commands_of_others()
 
 
 def _version(wanted: bool) -> None:

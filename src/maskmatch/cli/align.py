@@ -45,7 +45,9 @@ class Check:
 
 def align(
     *,
-    texts: Annotated[str, typer.Argument(help="Texts: CSV, TSV, JSON, JSONL, Parquet or plain lines, also gzipped.")],
+    texts: Annotated[
+        str, typer.Argument(metavar="FILE", help="Texts: CSV, TSV, JSON, JSONL, Parquet or plain lines, also gzipped.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the adapter in.")],
     labels: Annotated[
         str | None, typer.Option(help="Label names, or a file of them, of the kind to be used later.")
@@ -61,7 +63,6 @@ def align(
 ) -> None:
     """Train an adapter that lets an encoder answer at its mask."""
     from maskmatch.data import load_label_sets
-    from maskmatch.labels.files import load_labels
     from maskmatch.training.alignment import align as run
     from maskmatch.training.alignment import check_output
 
@@ -74,7 +75,7 @@ def align(
     with options.wrong_usage():
         config = AlignmentConfig(**settings)
     examples = _load_texts(texts, reading)
-    names = None if labels is None else load_labels(labels)
+    names = None if labels is None else options.label_names(labels)
     sets = [] if label_sets is None else load_label_sets(label_sets)
     before = check.accuracy(model, reading)
     plain = [str(text) for text in examples.texts]

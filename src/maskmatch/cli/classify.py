@@ -21,9 +21,7 @@ def classify(
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
     """Classify texts by label names alone, without training; prints one JSON object per line."""
-    from maskmatch.labels.files import load_labels
-
-    names = load_labels(labels)
+    names = options.label_names(labels)
     chunks = texts.chunks(options.config_of(classifier.model, classifier.settings).fields, reading)
     matcher = classifier.load(names, method=classifier.untrained_method())
     print_predictions(matcher.pipeline, chunks, top_k, batch_size)

@@ -82,9 +82,7 @@ def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher
         if classifier.model is not None:
             raise typer.BadParameter(f"{labels} is a classifier already; leave it out.", param_hint="--model")
         return classifier.load(None, model=labels)
-    from maskmatch.labels.files import load_labels
-
-    return classifier.load(load_labels(labels), method=classifier.untrained_method())
+    return classifier.load(options.label_names(labels), method=classifier.untrained_method())
 
 
 def load_texts(source: str | None, fields: tuple[str, ...], reading: options.Reading) -> list[Any] | None:

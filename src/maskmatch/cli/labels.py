@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from maskmatch.labels import Label
     from maskmatch.matcher import MaskMatcher
 
-Folder = Annotated[str, typer.Argument(help="The folder of a saved classifier.")]
+Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier.")]
 
 
 def show(*, folder: Folder, json: options.AsJson = False) -> None:
@@ -41,7 +41,7 @@ def show(*, folder: Folder, json: options.AsJson = False) -> None:
 def add(
     *,
     folder: Folder,
-    names: Annotated[list[str], typer.Argument(help="The names of the new labels.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The names of the new labels.")],
     description: Annotated[str | None, typer.Option(help="What the label means (with a single name).")] = None,
     phrase: Annotated[list[str] | None, typer.Option(help="Another name for it (with a single name).")] = None,
     word: Annotated[
@@ -64,8 +64,8 @@ def add(
 def rename(
     *,
     folder: Folder,
-    old: Annotated[str, typer.Argument(help="The label.")],
-    new: Annotated[str, typer.Argument(help="Its new name.")],
+    old: Annotated[str, typer.Argument(metavar="LABEL", help="The label.")],
+    new: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
     json: options.AsJson = False,
 ) -> None:
     """Rename a label; a label that is a number or a code keeps it and only reads differently. Prints the label."""
@@ -79,7 +79,7 @@ def rename(
 def remove(
     *,
     folder: Folder,
-    names: Annotated[list[str], typer.Argument(help="The labels to remove.")],
+    names: Annotated[list[str], typer.Argument(metavar="LABEL", help="The labels to remove.")],
     json: options.AsJson = False,
 ) -> None:
     """Remove labels. Prints the removed labels."""
@@ -90,7 +90,7 @@ def remove(
     _print(gone, json)
 
 
-labels_app = typer.Typer(help="Show, edit, expand and check labels.", no_args_is_help=True)
+labels_app = typer.Typer(help="Show, edit, expand and check labels.", no_args_is_help=True, add_completion=False)
 for command in (show, add, rename, remove, expand, check):
     labels_app.command()(grouped(command))
 

@@ -24,15 +24,19 @@ if TYPE_CHECKING:
 
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.data import Examples
-    from maskmatch.labels import LabelsLike
+    from maskmatch.labels import LabelSet, LabelsLike
     from maskmatch.matcher import MaskMatcher
     from maskmatch.prediction.predictor import Predictor
 
 
 READING, TRAINING, CLASSIFIER = "Reading rows", "Training", "Classifier"
-SavedFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier, or its hub id.")]
-PredictingFolder = Annotated[str, typer.Argument(help="The folder of a saved classifier or of an export, or a hub id.")]
-LabelledFile = Annotated[str, typer.Argument(help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")]
+SavedFolder = Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier, or its hub id.")]
+PredictingFolder = Annotated[
+    str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier or of an export, or a hub id.")
+]
+LabelledFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 TaskName = Annotated[str | None, typer.Option(help="The task preset; `maskmatch tasks` lists them.")]
@@ -172,7 +176,7 @@ class Classifier:
 class Texts:
     """The texts to classify."""
 
-    file: Annotated[str | None, typer.Argument(help="A file of texts, or - for standard input.")] = None
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A file of texts, or - for standard input.")] = None
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None
 
     def chunks(self, fields: tuple[str, ...], reading: Reading) -> Iterator[Examples]:
@@ -216,7 +220,19 @@ def config_of(model: str | None, settings: Options) -> MatcherConfig:
 
             folder, _ = find_model(model)
         saved = read_config(folder)
-    return MatcherConfig.make(**{"max_length": 512, **settings}) if saved is None else saved.changed(settings)
+    with wrong_usage():
+        return MatcherConfig.make(**{"max_length": 512, **settings}) if saved is None else saved.changed(settings)
+
+
+def label_names(source: str) -> LabelSet:
+    """The labels of ``--labels``: names, a label file, ``-`` for standard input, or the folder of a classifier."""
+    from maskmatch.labels.files import load_labels
+    from maskmatch.storage.layout import CONFIG_FILE, read_labels
+
+    folder = os.path.expanduser(source)
+    if os.path.isfile(os.path.join(folder, CONFIG_FILE)):
+        return read_labels(Path(folder))
+    return load_labels(source)
 
 
 def load_rows(source: str | Path, fields: tuple[str, ...], reading: LabelledReading) -> Examples:

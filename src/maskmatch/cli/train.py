@@ -12,7 +12,6 @@ from maskmatch.cli import options
 from maskmatch.cli.groups import Options, SettingsOf
 from maskmatch.config.settings import declared
 from maskmatch.config.training import TrainingConfig
-from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from maskmatch.data import Examples
@@ -72,10 +71,8 @@ def train(
     with options.wrong_usage():
         config = TrainingConfig(**training)
 
-    from maskmatch.labels.files import load_labels
-
     output = output.expanduser()
-    names = None if labels is None else load_labels(labels)
+    names = None if labels is None else options.label_names(labels)
     fields = options.config_of(classifier.model, classifier.settings).fields
     rows = draw.of(options.load_rows(train, fields, reading), config.seed)
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
@@ -88,29 +85,20 @@ def train(
         _check_same_labels(output, matcher.labels, rows)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
     matcher.fit(rows.texts, rows.labels, dev=dev_pair, training=config)
-    matcher.save_pretrained(output)
+    matcher.save_pretrained(output, overwrite=True)  # it was checked before the work
     _print_summary(matcher, output, json)
 
 
 def _check_same_labels(output: Path, labels: LabelSet | None, rows: Examples) -> None:
     """Raise if the folder holds a classifier with other labels, which the new one would replace."""
     from maskmatch.labels.targets import has_several, label_set_of, row_labels
-    from maskmatch.storage.layout import is_saved, read_labels
+    from maskmatch.storage.layout import check_same_labels
 
-    if not is_saved(output):
-        return
     if labels is None:  # those of the rows
         assert rows.labels is not None
         several = has_several(rows.labels)
         labels = label_set_of(row_labels(rows, None, several), rows.label_names, several)
-    old, new = set(map(str, read_labels(output))), set(map(str, labels))
-    if old != new:
-        example = next(iter(sorted(old - new) or sorted(new - old)))
-        which = "no longer" if old - new else "not yet"
-        raise MaskMatchError(
-            f"{output} holds a classifier with other labels ({example!r} is {which} among them); choose another "
-            "folder, or replace it with --overwrite."
-        )
+    check_same_labels(output, labels)
 
 
 def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:

@@ -261,8 +261,12 @@ def classifier_options() -> Iterator[Declared]:
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Raise for an option that a classifier does not have."""
-    check_names(list(classifier_options()), options, "a classifier")
+    """Raise for an option that a classifier does not have, and for a value that it cannot have."""
+    known = list(classifier_options())
+    check_names(known, options, "a classifier")
+    for each in known:
+        if each.setting.given is None and each.name != "similarity" and options.get(each.name) is not None:
+            each.checked(options[each.name])
 
 
 def check_threshold(threshold: Any) -> None:
@@ -317,9 +321,12 @@ def default_prompt(task: Task, method: Method) -> str | Sequence[str]:
 
 def templates(given: str | Sequence[str]) -> list[str]:
     """The templates of one prompt or of a pool."""
-    pool = [given] if isinstance(given, str) else list(given)
+    pool: list[Any] = list(given) if isinstance(given, (list, tuple)) else [given]
     if not pool:
         raise MaskMatchError("A pool of prompts is empty; give at least one prompt.")
+    for each in pool:
+        if not isinstance(each, str):
+            raise MaskMatchError(f"A prompt is a text such as '{{text}} It is about {{mask}}.', not {each!r}.")
     return pool
 
 

@@ -171,7 +171,14 @@ class Declared:
         elif self.kinds in ((int,), (float,)):
             self._check_number(value)
             return int(value) if self.kinds == (int,) else value
+        elif self.setting.given is None and all(isinstance(kind, type) for kind in self.kinds):
+            self._check_type(value)
         return value
+
+    def _check_type(self, value: Any) -> None:
+        if not isinstance(value, self.kinds):
+            kinds = " or ".join(kind.__name__ for kind in self.kinds)
+            raise MaskMatchError(f"{self.name} is {value!r}; it must be a {kinds}.")
 
     def _check_choice(self, value: Any) -> None:
         assert self.choices is not None

@@ -132,7 +132,9 @@ class _ColumnSearch:
 
     def _use(self, name: str, column: str) -> None:
         if column not in self.columns:
-            raise MaskMatchError(_no_such_column(column, self.columns))
+            others = {alias for other, aliases in _ALIASES.items() if other != name for alias in (other, *aliases)}
+            likely = [each for each in self.columns if _fold(each) not in others - _ALIASES.get(name, frozenset())]
+            raise MaskMatchError(_no_such_column(column, self.columns, likely))
         for other, used in self.found.items():
             if used == column:
                 raise MaskMatchError(
@@ -226,8 +228,8 @@ def _not_obvious(name: str, columns: Sequence[str], matches: Sequence[str]) -> s
     )
 
 
-def _no_such_column(column: str, columns: Sequence[str]) -> str:
-    by_folded = {name.casefold(): name for name in columns}
+def _no_such_column(column: str, columns: Sequence[str], likely: Sequence[str]) -> str:
+    by_folded = {name.casefold(): name for name in likely}
     near = difflib.get_close_matches(column.casefold(), by_folded, n=1)
     hint = f" (did you mean {by_folded[near[0]]!r}?)" if near else ""
     return f"There is no column {column!r}{hint}; the columns are {_listed(columns)}."

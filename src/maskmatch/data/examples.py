@@ -165,7 +165,7 @@ def _to_examples(
         else:
             texts.append(text)
             labels.append(label)
-            numbers.append(number)
+            numbers.append(number if row.number is None else row.number)
     return Examples(texts, None if columns.label is None else labels, skipped, label_names, numbers)
 
 

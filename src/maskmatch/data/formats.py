@@ -83,6 +83,9 @@ def _find_format(source: Source, requested: str | None) -> Format | None:
     if is_path(source) and path is not None:
         if os.path.isdir(path):
             raise MaskMatchError(folder_message(path))
+        if not os.path.exists(path):
+            hint = "; give a text itself with --text." if " " in path else "; check the file name and the folder."
+            raise MaskMatchError(f"There is no file {path!r}{hint}")
         suffixes = _either([f".{known}" for known in READERS])
         raise MaskMatchError(
             f"The format of {path} is unknown; use a file name that ends in {suffixes} (.gz may follow), or give the "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
@@ -18,10 +18,13 @@ class Row:
     Attributes:
         fields: The value of each column, by column name, as the format gives it (a CSV cell is always a string).
         where: The location of the row, such as "train.csv, line 7", for error messages.
+        number: The number of the row, counted from 0, if it is not one more than that of the row before: blank lines
+            of a text file are skipped, but they count.
     """
 
     fields: dict[str, Any]
     where: str
+    number: int | None = field(default=None, compare=False)
 
 
 def check_unique_columns(columns: Sequence[str], table: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +47,7 @@ INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 def load_labels(source: str | Path) -> LabelSet:
-    """Load labels from ``"refund, card lost"`` or from a file.
+    """Load labels from ``"refund, card lost"``, from a file, from ``-`` (standard input), or from a pasted table.
 
     - Text file: one name per line.
     - JSON file: a list of names, a list of objects as ``maskmatch labels show --json`` prints them, or a mapping as
@@ -55,12 +57,28 @@ def load_labels(source: str | Path) -> LabelSet:
       ``example`` the file has one row per phrase or example, as ``maskmatch labels expand`` writes it; rows with the
       same label belong together.
     """
+    if str(source) == "-":
+        return _labels_from_lines(sys.stdin.read(), "standard input")
     path = Path(os.path.expanduser(source))
     if not os.path.isfile(path):  # Path.is_file raises if a list of names is too long for a file name
-        return _labels_from_list(str(source))
+        return _labels_from_lines(str(source), "--labels") if "\n" in str(source) else _labels_from_list(str(source))
     if path.suffix.lower() == ".json":
         return _labels_from_json(path)
-    rows = [_with_standard_columns(row) for row in read_rows(path)]
+    return _labels_from_rows(read_rows(path))
+
+
+def _labels_from_lines(text: str, name: str) -> LabelSet:
+    """Load labels from the content of a file: one name per line, or a table as ``labels show`` prints it."""
+    header = text.lstrip().partition("\n")[0]
+    format_: Format = "tsv" if header.startswith("label\t") else "csv" if header.startswith("label,") else "txt"
+    stream = io.StringIO(text.strip("\r\n") + "\n")
+    stream.name = name
+    return _labels_from_rows(read_rows(stream, format=format_))
+
+
+def _labels_from_rows(source: Iterable[Row]) -> LabelSet:
+    """Load labels from rows with one label each, or with one phrase or example each."""
+    rows = [_with_standard_columns(row) for row in source]
     if any(PHRASE_ONLY_COLUMNS & set(row.fields) for row in rows):
         return LabelSet(tuple(_label_from_phrase_rows(group) for group in _group_by_label(rows).values()))
     return LabelSet(tuple(_label_from_row(row.fields, row.where) for row in rows))

@@ -109,7 +109,15 @@ class LabelSet(Sequence[Hashable]):
 
     def added(self, labels: LabelsLike) -> LabelSet:
         """Return a set with more labels at the end."""
-        return LabelSet((*self.labels, *LabelSet.of(labels).labels))
+        new = LabelSet.of(labels)
+        for id_ in new:
+            self._check_free(id_)
+        return LabelSet((*self.labels, *new.labels))
+
+    def _check_free(self, id_: Hashable) -> None:
+        """Raise if there is a label with this id."""
+        if id_ in self:
+            raise MaskMatchError(f"There is already a label {id_!r}; choose another name, or remove that label first.")
 
     def renamed(self, old: Hashable, new: Hashable) -> LabelSet:
         """Return a set in which one label has another name. Its position, description, phrases and examples stay.
@@ -125,6 +133,8 @@ class LabelSet(Sequence[Hashable]):
             changed = replace(label, name=Label(new).name)
         else:
             changed = replace(label, id=new, name="")
+        if changed.id != label.id:
+            self._check_free(changed.id)
         return LabelSet((*self.labels[:position], changed, *self.labels[position + 1 :]))
 
     def removed(self, ids: Iterable[Hashable] | Hashable) -> LabelSet:

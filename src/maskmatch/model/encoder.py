@@ -151,8 +151,8 @@ def move_encoder(encoder: Encoder, device: str | None) -> None:
     try:
         encoder.model.to(device)  # type: ignore[arg-type]
     except (RuntimeError, AssertionError) as error:  # no such device, or none in this machine
-        reason = str(error).partition("\n")[0]
-        raise MaskMatchError(f"The device {device!r} cannot be used: {reason}") from error
+        usable = "cpu, cuda or cuda:0" if torch.cuda.is_available() else "cpu"
+        raise MaskMatchError(f"The device {device!r} cannot be used on this machine; choose {usable}.") from error
 
 
 def adapter_chain(folder: Path, source: str) -> tuple[dict[Path, Adapter], Path, str]:

@@ -150,7 +150,9 @@ class StateReader:
         self._pooled: PooledReader | None = None
 
     def prepare(self) -> None:
-        """Find the shortcuts of the encoder."""
+        """Find the shortcuts of the encoder, before anything is read: no thread may read while they are tried out."""
+        if self._pooled is not None:
+            return
         with _preparing:
             known = vars(self._encoder)
             if SHORTCUTS not in known:
@@ -160,6 +162,7 @@ class StateReader:
 
     def read(self, kind: Readout, batch: TokenBatch) -> torch.Tensor:
         """The states of a batch that a read-out reads: (rows, masks, dim)."""
+        self.prepare()
         positions = positions_of(kind, batch.attention_mask, batch.mask_positions)
         if self._last_layer is not None and positions is not None:
             return self._last_layer.states_at(batch, positions)

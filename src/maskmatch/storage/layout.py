@@ -10,6 +10,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_from_json
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
     from pathlib import Path
 
     from maskmatch.config.matcher import MatcherConfig
@@ -64,3 +65,17 @@ def read_labels(folder: Path) -> LabelSet:
         return LabelSet(tuple(label_from_json(label) for label in read_json(folder)["labels"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{folder / CONFIG_FILE} is damaged: {error!r} does not fit.") from error
+
+
+def check_same_labels(folder: Path, labels: Iterable[Hashable]) -> None:
+    """Raise if a folder holds a classifier with other labels, which a new one would replace."""
+    if not is_saved(folder):
+        return
+    old, new = set(map(str, read_labels(folder))), set(map(str, labels))
+    if old != new:
+        example = next(iter(sorted(old - new) or sorted(new - old)))
+        only = "only the old one has" if old - new else "only the new one has"
+        raise MaskMatchError(
+            f"{folder} holds a classifier with other labels ({only} {example!r}); choose another folder, or replace "
+            "it with --overwrite (overwrite=True in Python)."
+        )

@@ -64,7 +64,10 @@ def _check_run(folder: Path, run: Mapping[str, object]) -> None:
     path = folder / RUN_FILE
     if not path.is_file():
         return
-    other = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        other = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
     differs = [name for name in run if other.get(name) != run[name]]
     if differs:
         raise MaskMatchError(

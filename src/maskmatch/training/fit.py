@@ -57,11 +57,7 @@ def fit_bank(
         trained: Whether the model was trained before.
     """
     assert examples.labels is not None
-    given = bank
-    if has_several(examples.labels) and not bank.config.multi_label:
-        if trained:
-            raise MaskMatchError("This classifier was trained with one label per text; these rows have several.")
-        bank = bank.with_config(replace(bank.config, multi_label=True))
+    given, bank = bank, _for_rows(bank, examples.labels, trained)
     multi_label = bank.config.multi_label
     rows = row_labels(examples, bank.labels, multi_label)
     check_trainable(rows, bank.labels, multi_label)
@@ -92,6 +88,15 @@ def fit_bank(
             tuned = replace(training.config, threshold=summary.dev["threshold"])
             return Fitted(training.with_config(tuned), summary)
     return Fitted(training, summary)
+
+
+def _for_rows(bank: LabelBank, labels: Sequence[Any], trained: bool) -> LabelBank:
+    """The bank; one for several labels per text if the rows have several."""
+    if bank.config.multi_label or not has_several(labels):
+        return bank
+    if trained:
+        raise MaskMatchError("This classifier was trained with one label per text; these rows have several.")
+    return bank.with_config(replace(bank.config, multi_label=True))
 
 
 @contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from maskmatch_lab.benchmarks.markdown import table
 
 if TYPE_CHECKING:
@@ -51,8 +53,6 @@ def settings_page() -> str:
 
 def commands_page() -> str:
     """All commands with their arguments and options, from the command line itself."""
-    import typer
-
     from maskmatch.cli import app
 
     sections = [
@@ -70,7 +70,9 @@ def commands_page() -> str:
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """All commands below a group, with their full names."""
-    for key, each in getattr(command, "commands", {}).items():
+    context = typer.Context(command)
+    for key in command.list_commands(context):
+        _, each, _ = command.resolve_command(context, [key])
         if hasattr(each, "commands"):
             yield from _commands(each, f"{name} {key}")
         else:

@@ -22,8 +22,8 @@ DATA, REGIMES = "Datasets", "Regimes (several may be given)"
 class Datasets:
     """The source of rows: two files, a folder of datasets, or the hub."""
 
-    train: Annotated[str | None, typer.Argument(help="Labelled rows to train on.")] = None
-    test: Annotated[str | None, typer.Argument(help="Labelled rows to evaluate on.")] = None
+    train: Annotated[str | None, typer.Argument(metavar="TRAIN", help="Labelled rows to train on.")] = None
+    test: Annotated[str | None, typer.Argument(metavar="TEST", help="Labelled rows to evaluate on.")] = None
     data: Annotated[
         Path | None,
         typer.Option(

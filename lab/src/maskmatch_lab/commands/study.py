@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def study(
     *,
-    name: Annotated[str | None, typer.Argument(help="The study; --list shows all of them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="STUDY", help="The study; --list shows all of them.")] = None,
     data: Annotated[
         Path | None,
         typer.Option(envvar="MASKMATCH_DATA", help="Folder of datasets: NAME/{train,dev,test}.jsonl or .jsonl.gz."),

@@ -32,13 +32,18 @@ class RuntimeRow:
 EXPORT_RUNTIMES = {"onnx": RuntimeRow("maskmatch.prediction.runtimes.onnx", "OnnxRuntime")}
 
 
-def load_runtime(kind: str, folder: Path) -> Runtime:
-    """The runtime of an export's folder."""
+def runtime_row(kind: str) -> RuntimeRow:
+    """A row of the table by its name."""
     if kind not in EXPORT_RUNTIMES:
         known = ", ".join(EXPORT_RUNTIMES)
         raise MaskMatchError(
             f"There is no runtime {kind!r}; choose one of {known}.{did_you_mean(kind, EXPORT_RUNTIMES)}"
         )
-    row = EXPORT_RUNTIMES[kind]
+    return EXPORT_RUNTIMES[kind]
+
+
+def load_runtime(kind: str, folder: Path) -> Runtime:
+    """The runtime of an export's folder."""
+    row = runtime_row(kind)
     runtime: Runtime = getattr(import_module(row.module), row.name)(folder / row.file)
     return runtime

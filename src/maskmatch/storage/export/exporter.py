@@ -82,7 +82,7 @@ def export(
             "python": platform.python_version(),
         },
     )
-    with write_folder(folder, ours=(*FILES, INDEX_FILE)) as scratch:
+    with write_folder(folder, ours=(GRAPH_FILE, *FILES, INDEX_FILE)) as scratch:
         _write_graph(matcher.model, pipeline, texts, scratch / GRAPH_FILE, matcher.name)
         if int8:
             quantize(scratch / GRAPH_FILE)

@@ -21,7 +21,7 @@ from maskmatch.labels.layout import LabelLayout
 from maskmatch.prediction.index import LabelIndex, index_available
 from maskmatch.prediction.label_scorer import LabelScorer
 from maskmatch.prediction.pipeline import Pipeline
-from maskmatch.prediction.runtimes import GRAPH_FILE, load_runtime
+from maskmatch.prediction.runtimes import load_runtime, runtime_row
 from maskmatch.prediction.search import ApproximateSearch, MeasuredIndex, SearchReport
 from maskmatch.prompts import PromptTokenizer, Vocabulary
 from maskmatch.storage.layout import EXPORT_FILE
@@ -40,8 +40,8 @@ From 2 on, the graph averages over a pool of prompts. From 3 on, "untrained" is 
 TOKENIZER_FILE = "tokenizer.json"
 LABELS_FILE = "labels.safetensors"
 INDEX_FILE = "labels.faiss"
-FILES = (GRAPH_FILE, TOKENIZER_FILE, LABELS_FILE, EXPORT_FILE)
-"""The files of every export."""
+FILES = (TOKENIZER_FILE, LABELS_FILE, EXPORT_FILE)
+"""The files of every export, besides the graph of its runtime."""
 
 
 def is_export(folder: Path) -> bool:
@@ -115,7 +115,7 @@ def read_export(folder: Path, *, with_index: bool = True, runtime: str = "onnx")
         runtime: What computes input vectors: a row of the table of runtimes.
     """
     data = _read_json(folder)
-    files = (*FILES, INDEX_FILE) if "index" in data else FILES
+    files = (runtime_row(runtime).file, *FILES, *([INDEX_FILE] if "index" in data else []))
     missing = [name for name in files if not (folder / name).exists()]
     if missing:
         raise MaskMatchError(f"The export {folder} is incomplete: {', '.join(missing)} is missing.")
