@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import copy
+import tempfile
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.atomic import recover
 from maskmatch.config.matcher import check_options
 from maskmatch.config.training import TrainingConfig
 from maskmatch.data import take_examples, take_texts
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import locked, recover
 from maskmatch.labels import LabelSet
 from maskmatch.model.encoder import find_model
 from maskmatch.prediction.predictor import Predictor
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.progress import showing_progress
+from maskmatch.storage.copies import folder_bytes, load_bytes
 from maskmatch.storage.export.folder import is_export
 from maskmatch.storage.folder import Classifier, new_classifier, push_classifier, read_classifier, write_classifier
-from maskmatch.storage.layout import check_same_labels, is_saved
+from maskmatch.storage.layout import check_same_labels, check_unchanged, is_saved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -56,6 +61,7 @@ class MaskMatcher(Predictor):
         self._bank: LabelBank = classifier.bank
         self._evaluation: Mapping[str, Any] | None = classifier.evaluation  # of the last report, until labels change
         self._source = source  # where it was loaded from or saved to
+        self._revision = classifier.revision  # of the folder at that time
 
     @classmethod
     def from_pretrained(
@@ -68,6 +74,7 @@ class MaskMatcher(Predictor):
         label_prompt: str | Sequence[str] | None = None,
         method: str | Method | None = None,
         device: str | None = None,
+        verify: bool = True,
         verbose: bool = True,
         **options: Any,
     ) -> MaskMatcher:
@@ -86,6 +93,7 @@ class MaskMatcher(Predictor):
             label_prompt: A label prompt instead of the task's, or several.
             method: "mask-matching", or another one. Default: the task's.
             device: Where to compute; None: on a GPU if there is one.
+            verify: Whether to check that all files of a saved classifier are as they were saved.
             verbose: Whether long calls show their progress.
             **options: Further settings of MatcherConfig: ``similarity`` ("cosine", "dot" or a SimilarityConfig),
                 ``temperature``, ``masks``, ``phrase_join``, ``max_length``, ``multi_label``, ``threshold``,
@@ -100,7 +108,7 @@ class MaskMatcher(Predictor):
         if is_export(folder):
             raise MaskMatchError(f"{source} is an export; load it with ExportedMatcher.from_pretrained.")
         if is_saved(folder):
-            matcher = cls(read_classifier(folder, source, device), source, verbose=verbose)
+            matcher = cls(read_classifier(folder, source, device, verify=verify), source, verbose=verbose)
             matcher._reconfigure(options)
             if label_set is not None:
                 matcher._bank.replace(label_set)
@@ -262,15 +270,59 @@ class MaskMatcher(Predictor):
 
         Args:
             folder: The folder.
-            overwrite: Whether to replace another classifier that has other labels.
+            overwrite: Whether to replace another classifier that has other labels, or what someone else saved since
+                this one was loaded.
         """
         path, classifier = Path(folder).expanduser(), self._classifier()
         own = self._source is not None and Path(self._source).expanduser().resolve() == path.resolve()
-        if not (overwrite or own):
-            check_same_labels(path, self._bank.known_labels)
-        written = write_classifier(classifier, path)
+        with locked(path):
+            if own and not overwrite:
+                check_unchanged(path, self._revision)
+            elif not overwrite:
+                check_same_labels(path, self._bank.known_labels)
+            self._revision = write_classifier(classifier, path)
         self._source = str(folder)
-        return written
+        return path
+
+    @classmethod
+    @contextmanager
+    def editing(cls, folder: str | Path, **options: Any) -> Iterator[MaskMatcher]:
+        """Load a saved classifier to edit it, and save it if the block succeeds.
+
+        No other process or thread that edits this way, or saves, gets in between::
+
+            with MaskMatcher.editing("my-classifier") as matcher:
+                matcher.add_labels(["chargeback"])
+
+        Args:
+            folder: The folder of a saved classifier.
+            **options: Options of :meth:`from_pretrained`.
+        """
+        with locked(Path(folder).expanduser()):
+            matcher = cls.from_pretrained(folder, **options)
+            yield matcher
+            matcher.save_pretrained(folder)
+
+    def to_bytes(self) -> bytes:
+        """The saved classifier as bytes, for another process; :meth:`from_bytes` loads it."""
+        with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
+            write_classifier(self._classifier(), Path(scratch) / "model")
+            return folder_bytes(Path(scratch) / "model")
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, device: str | None = None, verbose: bool = True) -> MaskMatcher:
+        """Load what :meth:`to_bytes` gave."""
+        classifier = load_bytes(data, lambda folder: read_classifier(folder, "a copy", device))
+        return cls(replace(classifier, revision=None), verbose=verbose)
+
+    def __reduce__(self) -> Any:
+        """Copies for other processes hold no pickled modules."""
+        return _copied, (type(self), self.to_bytes(), self.verbose)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MaskMatcher:
+        twin = memo[id(self)] = type(self).__new__(type(self))
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
 
     def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
         """Upload the classifier with its model card to the hub; returns the address of the commit."""
@@ -279,3 +331,7 @@ class MaskMatcher(Predictor):
     def _classifier(self) -> Classifier:
         self._check_trained()
         return Classifier(self.encoder, self._bank, self.training_, self._evaluation)
+
+
+def _copied(cls: type[MaskMatcher], data: bytes, verbose: bool) -> MaskMatcher:
+    return cls.from_bytes(data, verbose=verbose)

@@ -122,12 +122,13 @@ def test_damage_is_named(tiny: Tiny, tmp_path: Path) -> None:
         shutil.rmtree(damaged, ignore_errors=True)
         shutil.copytree(tmp_path / "export", damaged)
         (damaged / name).write_text("{")
-        with pytest.raises(MaskMatchError, match=f"{name} is damaged"):
+        with pytest.raises(MaskMatchError, match=f"{name} .*damaged"):
             ExportedMatcher.from_pretrained(damaged)
         (damaged / name).unlink()
         with pytest.raises(MaskMatchError, match=name):
             ExportedMatcher.from_pretrained(damaged)
     data = json.loads((tmp_path / "export" / EXPORT_FILE).read_text(encoding="utf-8"))
+    del data["sha256"]  # as an earlier version wrote it
     for change, words in (
         ({"format": 99}, "newer maskmatch"),
         ({"labels": data["labels"][:2]}, "vectors of the labels"),

@@ -23,6 +23,7 @@ def evaluate(
     ] = None,
     threshold: options.Threshold = None,
     device: options.Device = None,
+    verify: options.Verify = True,
     batch_size: options.BatchSize = 32,
     reading: options.LabelledReading,
     json: options.AsJson = False,
@@ -34,7 +35,7 @@ def evaluate(
         find_metric(metric)  # before anything is loaded
     options.saved_classifier(folder)
     rows = options.load_rows(test, options.config_of(folder, {}).fields, reading)
-    matcher = options.load_predictor(folder, threshold=threshold, device=device)
+    matcher = options.load_predictor(folder, threshold=threshold, device=device, verify=verify)
     report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)
     if output is not None:
         report.save(output)

@@ -28,6 +28,7 @@ def export(
             help="A file of texts to compare the export with torch on; default: a few sentences and the label names."
         ),
     ] = None,
+    verify: options.Verify = True,
     reading: options.Reading,
     json: options.AsJson = False,
 ) -> None:
@@ -46,7 +47,7 @@ def export(
         rows = load_examples(texts, options.config_of(folder, {}).fields, want_label=False, **reading.options())
         options.report_skipped(rows.skipped, texts)
         given = rows.texts
-    matcher = MaskMatcher.from_pretrained(source, device="cpu")
+    matcher = MaskMatcher.from_pretrained(source, device="cpu", verify=verify)
     parity = write(matcher, target, int8=int8, texts=given, texts_from=texts)
     options.note(f"export saved in {target}")
     search = matcher.search_

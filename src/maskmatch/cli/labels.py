@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maskmatch.atomic import recover
 from maskmatch.cli import options
 from maskmatch.cli.expand import expand
 from maskmatch.cli.groups import grouped
 from maskmatch.cli.label_check import check
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import recover
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Iterable, Iterator
 
-    from maskmatch.labels import Label
+    from maskmatch.labels import Label, LabelSet
     from maskmatch.matcher import MaskMatcher
 
 Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier.")]
 
 
-def show(*, folder: Folder, json: options.AsJson = False) -> None:
+def show(*, folder: Folder, verify: options.Verify = True, json: options.AsJson = False) -> None:
     """List the labels and how they read; `--labels` takes the output back."""
     from maskmatch.storage.layout import read_labels
 
     options.refuse_export(folder)
     path = Path(options.saved_classifier(folder)).expanduser()
     if path.is_dir():
-        labels = read_labels(path)
+        labels = read_labels(path, verify=verify)
     else:  # an id on the hub
-        known = _load(folder).labels
-        assert known is not None
-        labels = known
+        from maskmatch import MaskMatcher
+
+        labels = MaskMatcher.from_pretrained(folder, verify=verify).bank.known_labels
     _print(labels.labels, json)
 
 
@@ -47,6 +48,7 @@ def add(
     word: Annotated[
         list[str] | None, typer.Option(help="A word for it at the mask, for prompt-tuning (with a single name).")
     ] = None,
+    verify: options.Verify = True,
     json: options.AsJson = False,
 ) -> None:
     """Add labels; they can be predicted at once. Prints the new labels."""
@@ -54,10 +56,10 @@ def add(
 
     if len(names) > 1 and (description or phrase or word):
         raise typer.BadParameter("a description, phrase or word goes with a single name.", param_hint="NAMES")
-    matcher = _load_to_edit(folder)
     phrases, words = tuple(phrase or ()), tuple(word or ())
     new = [Label(name, "", description or "", phrases, words) for name in names]
-    matcher.add_labels(new).save_pretrained(folder)
+    with _editing(folder, verify) as (matcher, _):
+        matcher.add_labels(new)
     _print(new, json)
 
 
@@ -66,27 +68,29 @@ def rename(
     folder: Folder,
     old: Annotated[str, typer.Argument(metavar="LABEL", help="The label.")],
     new: Annotated[str, typer.Argument(metavar="NAME", help="Its new name.")],
+    verify: options.Verify = True,
     json: options.AsJson = False,
 ) -> None:
     """Rename a label; a label that is a number or a code keeps it and only reads differently. Prints the label."""
-    matcher = _load_to_edit(folder)
-    assert matcher.labels is not None
-    position = matcher.labels.position(_own(matcher, old))
-    matcher.rename_label(_own(matcher, old), new).save_pretrained(folder)
-    _print([matcher.labels.labels[position]], json)
+    with _editing(folder, verify) as (matcher, labels):
+        own = labels.resolve(old)
+        position = labels.position(own)
+        matcher.rename_label(own, new)
+        renamed = matcher.bank.known_labels.labels[position]
+    _print([renamed], json)
 
 
 def remove(
     *,
     folder: Folder,
     names: Annotated[list[str], typer.Argument(metavar="LABEL", help="The labels to remove.")],
+    verify: options.Verify = True,
     json: options.AsJson = False,
 ) -> None:
     """Remove labels. Prints the removed labels."""
-    matcher = _load_to_edit(folder)
-    assert matcher.labels is not None
-    gone = [matcher.labels.label(_own(matcher, name)) for name in names]
-    matcher.remove_labels([label.id for label in gone]).save_pretrained(folder)
+    with _editing(folder, verify) as (matcher, labels):
+        gone = [labels.label(labels.resolve(name)) for name in names]
+        matcher.remove_labels([label.id for label in gone])
     _print(gone, json)
 
 
@@ -95,24 +99,17 @@ for command in (show, add, rename, remove, expand, check):
     labels_app.command()(grouped(command))
 
 
-def _own(matcher: MaskMatcher, label: str) -> Hashable:
-    """A label as the classifier has it: it may be a number."""
-    assert matcher.labels is not None
-    return matcher.labels.resolve(label)
-
-
-def _load_to_edit(folder: str) -> MaskMatcher:
-    recover(Path(folder))
-    if not Path(folder).is_dir():
-        raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
-    return _load(folder)
-
-
-def _load(folder: str) -> MaskMatcher:
+@contextmanager
+def _editing(folder: str, verify: bool) -> Iterator[tuple[MaskMatcher, LabelSet]]:
+    """The classifier of a folder with its labels (which may be numbers), to edit; it is saved if all goes well."""
     from maskmatch import MaskMatcher
 
     options.refuse_export(folder)
-    return MaskMatcher.from_pretrained(options.saved_classifier(folder))
+    recover(Path(folder))
+    if not Path(folder).is_dir():
+        raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
+    with MaskMatcher.editing(options.saved_classifier(folder), verify=verify) as matcher:
+        yield matcher, matcher.bank.known_labels
 
 
 def _print(labels: Iterable[Label], json: bool) -> None:

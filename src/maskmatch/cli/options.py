@@ -54,6 +54,11 @@ Search = Annotated[
 ]
 
 
+Verify = Annotated[
+    bool, typer.Option("--verify/--no-verify", help="Check that all files of a saved folder are as they were saved.")
+]
+
+
 class PhraseSourceName(str, Enum):
     """Where phrases and examples come from; an option that may be given several times cannot be a literal."""
 
@@ -143,6 +148,7 @@ class Classifier:
 
     model: ModelName = None
     device: Device = None
+    verify: Verify = True
     settings: Annotated[Options, SettingsOf(classifier_options, panel=CLASSIFIER, optional=True)] = field(
         default_factory=dict
     )
@@ -151,7 +157,7 @@ class Classifier:
         """The classifier; ``more`` are other options of ``from_pretrained``, which take precedence."""
         from maskmatch.matcher import MaskMatcher
 
-        options = {"model": self.model, "device": self.device, **self.settings, **more}
+        options = {"model": self.model, "device": self.device, "verify": self.verify, **self.settings, **more}
         return MaskMatcher.from_pretrained(labels=labels, **options)
 
     def untrained_method(self) -> str | None:
@@ -207,8 +213,8 @@ def config_of(model: str | None, settings: Options) -> MatcherConfig:
         model: The folder of a saved classifier, of an export or of an encoder, a hub id, or None.
         settings: Settings of the classifier that the user gave.
     """
-    from maskmatch.atomic import recover
     from maskmatch.config.matcher import MatcherConfig
+    from maskmatch.files import recover
     from maskmatch.storage.layout import read_config
 
     saved = None
@@ -300,19 +306,24 @@ def refuse_export(folder: str) -> None:
 
 
 def load_predictor(
-    folder: str, *, threshold: float | None, device: str | None, search: SearchKind | None = None
+    folder: str,
+    *,
+    threshold: float | None,
+    device: str | None,
+    search: SearchKind | None = None,
+    verify: bool = True,
 ) -> Predictor:
     """Load a saved classifier, or an export, which needs no torch."""
     saved_classifier(folder)
     if not is_export(folder):
         from maskmatch import MaskMatcher
 
-        return MaskMatcher.from_pretrained(folder, threshold=threshold, search=search, device=device)
+        return MaskMatcher.from_pretrained(folder, threshold=threshold, search=search, device=device, verify=verify)
     if device not in (None, "cpu"):
         raise MaskMatchError(f"The device {device!r} cannot be used: an export computes on the CPU.")
     from maskmatch import ExportedMatcher
 
-    return ExportedMatcher.from_pretrained(folder, threshold=threshold, search=search)
+    return ExportedMatcher.from_pretrained(folder, threshold=threshold, search=search, verify=verify)
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

@@ -20,6 +20,7 @@ def predict(
     threshold: options.Threshold = None,
     search: options.Search = None,
     device: options.Device = None,
+    verify: options.Verify = True,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 32,
     reading: options.Reading,
@@ -28,7 +29,7 @@ def predict(
     """Classify texts; prints one JSON object per line: label, probability, top_k (or labels, if several may apply)."""
     options.saved_classifier(folder)
     chunks = texts.chunks(options.config_of(folder, {}).fields, reading)
-    matcher = options.load_predictor(folder, threshold=threshold, device=device, search=search)
+    matcher = options.load_predictor(folder, threshold=threshold, device=device, search=search, verify=verify)
     print_predictions(matcher.pipeline, chunks, top_k, batch_size)
 
 

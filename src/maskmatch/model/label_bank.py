@@ -13,10 +13,11 @@ from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.labels import LabelSet, label_to_json
 from maskmatch.labels.layout import LabelLayout
 from maskmatch.model.centroids import NO_CENTROIDS, Centroids, split_examples
-from maskmatch.model.label_reader import LabelReader
+from maskmatch.model.exclusive import Lock, exclusive
+from maskmatch.model.label_reader import LabelReader, read_origins
 from maskmatch.model.matching import MatchingModel, reads_alike
 from maskmatch.model.vector_cache import VectorCache
-from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts, tokenize_texts
+from maskmatch.prompts import PromptTokenizer, TokenizedPrompts, tokenize_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -34,7 +35,8 @@ class LabelBank:
     """The label set, the vectors of label texts, the centroids of training texts, and learned rows.
 
     Labels are edited here and nowhere else. Everything that is derived from labels or weights holds as long as
-    ``version`` stays the same: get it through :meth:`derive`, and it is never stale.
+    ``version`` stays the same: get it through :meth:`derive`, and it is never stale. One thread at a time edits or
+    derives; what was derived does not change any more, so predictions need no lock.
 
     Args:
         model: The model.
@@ -43,6 +45,7 @@ class LabelBank:
     """
 
     def __init__(self, model: MatchingModel, tokenizer: PromptTokenizer, labels: LabelSet | None = None) -> None:
+        self.lock = Lock()
         self._model, self._tokenizer = model, tokenizer
         self._labels: LabelSet | None = None
         self._centroids = NO_CENTROIDS
@@ -59,7 +62,7 @@ class LabelBank:
     ) -> LabelBank:
         """The bank of a new classifier."""
         bank = cls(MatchingModel(encoder, config, head), PromptTokenizer(encoder.tokenizer, config.max_length), labels)
-        bank._read_origins()
+        read_origins(bank._model, bank._tokenizer)
         return bank
 
     # -- what is known ---------------------------------------------------------------------------------------
@@ -118,6 +121,7 @@ class LabelBank:
             self._version += 1
         return self._version
 
+    @exclusive
     def derive(self, make: Callable[[LabelBank], Derived]) -> Derived:
         """What a function makes of the bank, computed again only if the version has changed."""
         version = self.version
@@ -130,17 +134,20 @@ class LabelBank:
 
     # -- editing ---------------------------------------------------------------------------------------------
 
+    @exclusive
     def add(self, labels: LabelsLike) -> None:
         """Add labels; they need no training."""
         self.check_editable("a label cannot be added without training; mask-matching can")
         self._set(LabelSet.of(labels) if self._labels is None else self._labels.added(labels))
 
+    @exclusive
     def rename(self, old: Hashable, new: Hashable) -> None:
         """Rename a label; its training texts still count."""
         before = self.known_labels
         after = before.renamed(old, new)
         self._set(after, self._centroids.renamed(dict(zip(before, after, strict=True))))
 
+    @exclusive
     def remove(self, ids: Sequence[Hashable]) -> None:
         """Remove labels."""
         before = self.known_labels
@@ -148,16 +155,19 @@ class LabelBank:
         self._model.labels.select([before.position(id_) for id_ in after])
         self._set(after, self._centroids.renamed({id_: id_ for id_ in after}))
 
+    @exclusive
     def replace(self, labels: LabelsLike) -> None:
         """Take other labels; the training texts of a label still count if it has the same id and name."""
         self.check_editable("its labels cannot be replaced")
         labels = LabelSet.of(labels)
         self._set(labels, self.centroids_of(labels))
 
+    @exclusive
     def start_with(self, labels: LabelSet) -> None:
         """Take the first labels of a classifier that has none; a method that learns them must then be trained."""
         self._set(labels)
 
+    @exclusive
     def start_training(self, labels: LabelSet, *, trained: bool) -> None:
         """Take the labels to train with. Centroids of other weights no longer hold.
 
@@ -167,9 +177,10 @@ class LabelBank:
         """
         if not trained:
             self._model = self._model.fresh()
-            self._read_origins()
+            read_origins(self._model, self._tokenizer)
         self._set(labels, NO_CENTROIDS)
 
+    @exclusive
     def set_centroids(self, centroids: Centroids) -> None:
         """Take the centroids of the labels' training texts."""
         self._centroids = centroids.to(self._model.device)
@@ -181,22 +192,26 @@ class LabelBank:
         same = [] if own is None else [id_ for id_ in labels if id_ in own and _same_name(labels, own, id_)]
         return self._centroids.renamed({id_: id_ for id_ in same})
 
+    @exclusive
     def copy(self) -> LabelBank:
         """A bank that can be edited by itself; it shares the model."""
         bank = LabelBank(self._model, self._tokenizer)
         bank._labels, bank._centroids, bank._cache = self._labels, self._centroids, self._cache
         return bank
 
+    @exclusive
     def mark_trained(self) -> None:
         """The offset of the logits is learned from now on."""
         self._model.similarity.untrained = False
         self._version += 1
 
+    @exclusive
     def mark_diverged(self) -> None:
         """Training left weights that are NaN or inf: the classifier raises from now on."""
         self._model.diverged = True
         self.set_centroids(NO_CENTROIDS)
 
+    @exclusive
     def with_config(self, config: MatcherConfig) -> LabelBank:
         """A bank with another config on the same encoder; it keeps what still holds."""
         model = self._model.with_config(config)
@@ -207,7 +222,7 @@ class LabelBank:
         if reads_alike(config, self.config):
             bank._cache = self._cache  # its key says whether the vectors still hold
         else:
-            bank._read_origins()
+            read_origins(model, tokenizer)
         if reads_alike(config, self.config) and config.uses_centroids:
             bank._centroids = self._centroids
         elif len(self._centroids):
@@ -261,6 +276,7 @@ class LabelBank:
         key = self._model.weights_version, self.cache_key(texts)
         return self._cache.look_up(texts, key, lambda missing: source.read(missing, reader))
 
+    @exclusive
     def fill_vectors(self, vectors: torch.Tensor, key: str | None = None) -> None:
         """Fill the cache with vectors of all that is read for labels, (F, masks, dim), that were computed elsewhere.
 
@@ -291,21 +307,6 @@ class LabelBank:
         labels = self.known_labels if self.config.labels_in_context else None
         return tokenize_texts(self._tokenizer, self.config, texts, labels)
 
-    def _read_origins(self) -> None:
-        """Read the empty prompts, whose state is subtracted from all vectors if they are debiased.
-
-        They are read once, before training, so that training and prediction subtract the same.
-        """
-        config, model = self.config, self._model
-        model.input_origin = model.label_origin = None
-        if config.debias in ("inputs", "both"):
-            empty = dict.fromkeys(config.input_fields, FieldText(""))
-            model.input_origin = model.encode(self._tokenizer.pooled(config.prompts, [empty]))[0]  # (masks, dim)
-        if config.debias in ("labels", "both"):
-            empty = dict.fromkeys(config.label_prompt.fields, FieldText(""))
-            prompts = self._tokenizer.pooled(config.label_prompts, [empty])
-            model.label_origin = model.encode(prompts, labels=True)[0]  # (masks, dim)
-
     # -- saving ----------------------------------------------------------------------------------------------
 
     def learned_state(self) -> dict[str, torch.Tensor]:
@@ -332,6 +333,7 @@ class LabelBank:
             untrained = similarity.offset is None or similarity.offset.item() == similarity.config.row.offset
         similarity.untrained = untrained
 
+    @exclusive
     def state_dict(self) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         """The tensors of the labels, and what says whether they still belong to labels and config."""
         if self.config.labels_in_context:  # labels have no vectors of their own
@@ -343,6 +345,7 @@ class LabelBank:
             tensors["centroid_weights"] = self._centroids.weights
         return tensors, {"key": self._own_key(), "texts": self._text_digest(), "ids": self._id_digest()}
 
+    @exclusive
     def load_state_dict(
         self, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str], *, same_weights: bool
     ) -> bool:

@@ -49,3 +49,19 @@ class LabelReader:
     def encode(self, prompts: TokenizedPrompts) -> torch.Tensor:
         """The vectors of label texts: (F, masks, dim)."""
         return self.model.encode(prompts, labels=True)
+
+
+def read_origins(model: MatchingModel, tokenizer: PromptTokenizer) -> None:
+    """Read the empty prompts, whose state is subtracted from all vectors if they are debiased.
+
+    They are read once, before training, so that training and prediction subtract the same.
+    """
+    config = model.settings
+    model.input_origin = model.label_origin = None
+    if config.debias in ("inputs", "both"):
+        empty = dict.fromkeys(config.input_fields, FieldText(""))
+        model.input_origin = model.encode(tokenizer.pooled(config.prompts, [empty]))[0]  # (masks, dim)
+    if config.debias in ("labels", "both"):
+        empty = dict.fromkeys(config.label_prompt.fields, FieldText(""))
+        prompts = tokenizer.pooled(config.label_prompts, [empty])
+        model.label_origin = model.encode(prompts, labels=True)[0]  # (masks, dim)

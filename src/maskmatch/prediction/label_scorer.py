@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 GATHERED = 1 << 23
 """How many numbers of label vectors are gathered at a time, for texts with candidates of their own: 32 MB."""
 
+LEAST_SPREAD = 1e-3
+"""The least standard deviation of scores that counts, relative to their mean (at least 1)."""
+
 LATE_PRODUCTS = 1 << 21
 """How many products late interaction holds at a time: 8 MB."""
 
@@ -139,7 +142,7 @@ class LabelScorer:
             return np.asarray(np.exp(scores - logsumexp(scores)[:, None]))
         if not self.by_lead:
             return sigmoid(scores)
-        mean = scores.mean(axis=1, keepdims=True)
+        mean = scores.mean(axis=1, keepdims=True, dtype=np.float64)
         spread = np.sqrt(np.square(scores - mean).mean(axis=1, keepdims=True))
         return lead_probability(scores, mean, spread, scores.shape[1])
 
@@ -149,7 +152,8 @@ def lead_probability(scores: NDArray[Any], mean: NDArray[Any], spread: NDArray[A
 
     Encoders differ in how similar they find any two things, so without training no similarity says that a label
     applies. Its lead over the mean of all labels does, in standard deviations. The lead must be larger the more labels
-    there are, because the nearest of many leads by chance. Each text is judged by itself.
+    there are, because the nearest of many leads by chance. Each text is judged by itself. Labels whose scores hardly
+    differ have no lead: what remains is rounding, which depends on the batch.
 
     Args:
         scores: (n, k), the scores of some labels
@@ -157,7 +161,9 @@ def lead_probability(scores: NDArray[Any], mean: NDArray[Any], spread: NDArray[A
         spread: (n, 1), their standard deviation
         labels: The number of all labels.
     """
-    return sigmoid(STEEPNESS * ((scores - mean) / np.maximum(spread, 1e-6) - math.sqrt(math.log(labels))))
+    least = LEAST_SPREAD * np.maximum(1, np.abs(mean))
+    leads = (scores - mean) / np.maximum(spread, least) - math.sqrt(math.log(labels))
+    return sigmoid(STEEPNESS * leads).astype(np.float32)
 
 
 def logsumexp(scores: NDArray[Any]) -> NDArray[Any]:

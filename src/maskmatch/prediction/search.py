@@ -124,20 +124,24 @@ class ExactSearch:
         scores, places = np.empty((count, 0), np.float32), np.empty((count, 0), np.int64)
         normaliser = np.full(count, -np.inf, np.float32)
         total, squares = np.zeros(count), np.zeros(count)
+        origin: NDArray[np.float64] | None = None  # (n, 1)
         with blas_threads(scorer.multiplications(rows)):
             for start in range(0, labels, size):
                 block = scorer.block(rows, start, min(start + size, labels))  # (n, labels of the block)
                 normaliser = np.logaddexp(normaliser, logsumexp(block))
-                if scorer.by_lead:
-                    total += block.sum(axis=1, dtype=np.float64)
-                    squares += np.square(block).sum(axis=1, dtype=np.float64)
+                if scorer.by_lead:  # sums of squares lose small differences, so they are taken from the first score
+                    origin = block[:, :1].astype(np.float64) if origin is None else origin
+                    differences = block - origin
+                    total += differences.sum(axis=1)
+                    squares += np.square(differences).sum(axis=1)
                 best = best_places(block, k)
                 found = np.take_along_axis(block, best, axis=1)
                 scores, places = _merged(scores, places, found, best + start, k)
-        if not scorer.by_lead:
+        if origin is None:
             return Nearest(scores, places, normaliser)
         mean = total / labels
         spread = np.sqrt(np.maximum(squares / labels - np.square(mean), 0))
+        mean += origin[:, 0]
         return Nearest(scores, places, normaliser, mean.astype(np.float32), spread.astype(np.float32))
 
 

@@ -26,15 +26,16 @@ from typing import TYPE_CHECKING, Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
-from maskmatch.atomic import recover, write_folder
 from maskmatch.config.matcher import MatcherConfig
 from maskmatch.config.training import TrainingSummary
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import recover, write_folder
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.model.encoder import Encoder, move_encoder
 from maskmatch.model.label_bank import LabelBank
 from maskmatch.model.mlm_head import Head, HeadConfig, pretrained_head
-from maskmatch.storage.layout import CONFIG_FILE, FORMAT, HEAD_FILE, LABELS_FILE, is_saved, read_json
+from maskmatch.storage.integrity import check_files, read_stable, revision, signed
+from maskmatch.storage.layout import CONFIG_FILE, FORMAT, HEAD_FILE, LABELS_FILE, is_saved, portable_name, read_json
 from maskmatch.storage.model_card import model_card
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("maskmatch")
 
+CARD_FILE = "README.md"
 OLD_TENSORS = {"centres": "centroids", "centre_labels": "centroid_labels", "centre_shares": "centroid_weights"}
 """What tensors of labels.safetensors were called up to format 2."""
 
@@ -57,12 +59,14 @@ class Classifier:
         bank: Model, config, labels and all that is known of them.
         training: The result of the last training run.
         evaluation: The headline figures of the last evaluation, for the model card.
+        revision: What identifies the content of the folder that it was loaded from.
     """
 
     encoder: Encoder
     bank: LabelBank
     training: TrainingSummary | None = None
     evaluation: Mapping[str, Any] | None = None
+    revision: str | None = None
 
 
 def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: str = "a saved classifier") -> None:
@@ -84,8 +88,8 @@ def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: st
 # -- writing -------------------------------------------------------------------------------------------------
 
 
-def write_classifier(classifier: Classifier, folder: Path) -> Path:
-    """Write a classifier into a folder, whole or not at all; other files in the folder stay."""
+def write_classifier(classifier: Classifier, folder: Path) -> str | None:
+    """Write a classifier into a folder, whole or not at all; other files in the folder stay. Returns its revision."""
     check_target(folder)
     labels = [label_to_json(label) for label in classifier.bank.known_labels.labels]
     try:
@@ -93,7 +97,7 @@ def write_classifier(classifier: Classifier, folder: Path) -> Path:
             _write_files(classifier, labels, scratch)
     except SafetensorError as error:  # a full disk, for instance
         raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is unchanged.") from error
-    return folder
+    return revision(folder / CONFIG_FILE)
 
 
 def _write_files(classifier: Classifier, labels: list[dict[str, Any]], folder: Path) -> None:
@@ -111,7 +115,7 @@ def _write_files(classifier: Classifier, labels: list[dict[str, Any]], folder: P
             **{name: version(name) for name in ("maskmatch", "torch", "transformers")},
             "python": platform.python_version(),
         },
-        "encoder": classifier.encoder.source,
+        "encoder": portable_name(classifier.encoder.source),
         "config": bank.config.to_json(),
         "head": None if head is None else asdict(head),
         "labels": labels,
@@ -122,8 +126,9 @@ def _write_files(classifier: Classifier, labels: list[dict[str, Any]], folder: P
     }
     log_scale = learned.get("similarity.log_scale")
     temperature = None if log_scale is None else math.exp(-float(log_scale))
-    (folder / "README.md").write_text(model_card(data, temperature), encoding="utf-8")
+    (folder / CARD_FILE).write_text(model_card(data, temperature), encoding="utf-8")
     data["files"] = sorted([*(path.name for path in folder.iterdir()), CONFIG_FILE])
+    data = signed(data, folder, CONFIG_FILE, set(data["files"]) - {CARD_FILE})  # people edit the card
     text = json.dumps(data, ensure_ascii=False, indent=2)
     (folder / CONFIG_FILE).write_text(text + "\n", encoding="utf-8")
 
@@ -136,7 +141,8 @@ def push_classifier(classifier: Classifier, repo_id: str, *, private: bool, toke
 
     api = HfApi(token=token)
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
-        folder = write_classifier(classifier, Path(scratch) / "model")
+        folder = Path(scratch) / "model"
+        write_classifier(classifier, folder)
         api.create_repo(repo_id, private=private, exist_ok=True)
         commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier")
     return str(getattr(commit, "commit_url", commit))
@@ -164,10 +170,22 @@ def new_classifier(
     return Classifier(encoder, LabelBank.of(encoder, config, head))
 
 
-def read_classifier(folder: Path, source: str, device: str | None = None) -> Classifier:
-    """Load a classifier from a folder; MaskMatchError names what is damaged."""
-    data = read_json(folder)
+def read_classifier(folder: Path, source: str, device: str | None = None, *, verify: bool = True) -> Classifier:
+    """Load a classifier from a folder; MaskMatchError names what is damaged.
+
+    Args:
+        folder: The folder.
+        source: What to call it.
+        device: Where to compute; None: on a GPU if there is one.
+        verify: Whether to check that all files are as they were saved.
+    """
+    return read_stable(folder / CONFIG_FILE, lambda: _read_classifier(folder, source, device, verify))
+
+
+def _read_classifier(folder: Path, source: str, device: str | None, verify: bool) -> tuple[Classifier, bool]:
+    """The classifier, and whether its files were checked to belong together."""
     path = folder / CONFIG_FILE
+    own_revision, data = revision(path), read_json(folder, verify=verify)
     try:
         config = MatcherConfig.from_json(data["config"])
         labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
@@ -175,9 +193,10 @@ def read_classifier(folder: Path, source: str, device: str | None = None) -> Cla
         head_config = HeadConfig(**data["head"]) if data.get("head") else None
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{path} is damaged: {error!r} does not fit.") from error
-    missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != "README.md"]
+    missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != CARD_FILE]
     if missing:
         raise MaskMatchError(f"The saved classifier {folder} is incomplete: {', '.join(missing)} is missing.")
+    checked = verify and check_files(data, folder, CONFIG_FILE)
     learned = _read_tensors(folder / HEAD_FILE) if (folder / HEAD_FILE).exists() else {}
     encoder = replace(Encoder.load(folder, source), source=str(data.get("encoder") or source))
     move_encoder(encoder, device)
@@ -188,22 +207,38 @@ def read_classifier(folder: Path, source: str, device: str | None = None) -> Cla
     except MaskMatchError as error:
         raise MaskMatchError(f"{HEAD_FILE} is damaged: {error}") from None
     if not config.labels_in_context:
-        _load_labels(bank, folder)
-    return Classifier(encoder, bank, training, data.get("evaluation"))
+        _load_labels(bank, folder, verified=checked)
+    _check_finite(dict(bank.model.named_parameters()), folder)
+    return Classifier(encoder, bank, training, data.get("evaluation"), own_revision), checked
 
 
-def _load_labels(bank: LabelBank, folder: Path) -> None:
-    """Load label vectors and centroids, if they still belong to the weights and labels of the folder."""
+def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> None:
+    """Load label vectors and centroids, if they still belong to the weights and labels of the folder.
+
+    Args:
+        bank: The bank.
+        folder: The folder.
+        verified: Whether all files are as they were saved, so that they belong together.
+    """
     path = folder / LABELS_FILE
     tensors = {OLD_TENSORS.get(name, name): tensor for name, tensor in _read_tensors(path).items()}
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
+    _check_finite(tensors, folder)
+    same_weights = verified or metadata.get("weights") == _fingerprint(folder)
     try:
-        whole = bank.load_state_dict(tensors, metadata, same_weights=metadata.get("weights") == _fingerprint(folder))
+        whole = bank.load_state_dict(tensors, metadata, same_weights=same_weights)
     except MaskMatchError as error:
         raise MaskMatchError(f"{path} is damaged: {error}") from None
     if not whole:
         logger.warning("Weights or labels of %s were changed by hand: centroids of training texts are dropped.", folder)
+
+
+def _check_finite(tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
+    """Raise if a number is NaN or inf: every text would get the same label."""
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise MaskMatchError(f"The saved classifier {folder} is damaged: {name} holds NaN or inf.")
 
 
 def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -232,4 +267,4 @@ def _files(folder: Path) -> list[str]:
     """The files that an earlier save wrote: everything else in the folder is the user's and stays."""
     if not (folder / CONFIG_FILE).exists():
         return []
-    return [str(name) for name in read_json(folder).get("files", [])]
+    return [str(name) for name in read_json(folder, verify=False).get("files", [])]

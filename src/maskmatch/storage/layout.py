@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_from_json
+from maskmatch.storage.integrity import check_files, revision
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -29,8 +30,13 @@ def is_saved(folder: Path) -> bool:
     return (folder / CONFIG_FILE).exists()
 
 
-def read_json(folder: Path) -> dict[str, Any]:
-    """The content of ``maskmatch.json``."""
+def read_json(folder: Path, *, verify: bool = True) -> dict[str, Any]:
+    """The content of ``maskmatch.json``.
+
+    Args:
+        folder: The folder of a saved classifier.
+        verify: Whether to check that the file is as it was saved.
+    """
     path = folder / CONFIG_FILE
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -43,6 +49,8 @@ def read_json(folder: Path) -> dict[str, Any]:
             f"({data.get('versions', {}).get('maskmatch', 'unknown')}, format {found}); this one reads "
             f"formats up to {FORMAT}: upgrade with pip install -U maskmatch."
         )
+    if verify:
+        check_files(data, folder, CONFIG_FILE, ())
     return dict(data)
 
 
@@ -59,12 +67,38 @@ def read_config(folder: Path) -> MatcherConfig | None:
     return None
 
 
-def read_labels(folder: Path) -> LabelSet:
+def read_labels(folder: Path, *, verify: bool = True) -> LabelSet:
     """The labels of a saved classifier; nothing else of it is loaded."""
     try:
-        return LabelSet(tuple(label_from_json(label) for label in read_json(folder)["labels"]))
+        return LabelSet(tuple(label_from_json(label) for label in read_json(folder, verify=verify)["labels"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{folder / CONFIG_FILE} is damaged: {error!r} does not fit.") from error
+
+
+def portable_name(source: str) -> str:
+    """The name of an encoder or a classifier without the folders of this machine; a hub id as it is.
+
+    >>> portable_name("/home/ann/models/bert"), portable_name("FacebookAI/roberta-base")
+    ('bert', 'FacebookAI/roberta-base')
+    """
+    path = os.path.expanduser(source)
+    is_path = os.path.isabs(path) or source.startswith((".", "~")) or source.count("/") > 1 or os.path.exists(path)
+    return os.path.basename(os.path.normpath(os.path.abspath(path))) if is_path else source
+
+
+def check_unchanged(folder: Path, known: str | None) -> None:
+    """Raise if a folder is no longer what it was when it was loaded or saved; it may be gone.
+
+    Args:
+        folder: The folder.
+        known: Its revision at that time.
+    """
+    now = revision(folder / CONFIG_FILE)
+    if now not in (None, known):
+        raise MaskMatchError(
+            f"{folder} was changed by someone else after this classifier was loaded; load it again and repeat your "
+            "changes (MaskMatcher.editing does both under a lock), or save with overwrite=True."
+        )
 
 
 def check_same_labels(folder: Path, labels: Iterable[Hashable]) -> None:

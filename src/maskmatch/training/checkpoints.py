@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError, safe_open
 
-from maskmatch.atomic import write_text
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

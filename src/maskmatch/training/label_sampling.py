@@ -18,8 +18,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from maskmatch.atomic import write_file
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import write_file
 from maskmatch.model.encoder import length_batches
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from maskmatch import MaskMatchError, draw_shots, load_examples
-from maskmatch.atomic import write_text
 from maskmatch.data import Examples
+from maskmatch.files import write_text
 from maskmatch_lab import paths
 from maskmatch_lab.comparison.provenance import machine
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskmatch.atomic import write_text
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskmatch.atomic import write_text
+from maskmatch.files import write_text
 from maskmatch_lab.comparison.provenance import machine, versions
 from maskmatch_lab.comparison.statistics import PairedDifference, Spread, paired_bootstrap, pooled_bootstrap, spread
 

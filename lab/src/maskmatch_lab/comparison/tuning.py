@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.atomic import write_text
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import write_text
 from maskmatch_lab.comparison.regimes import regimes_of
 from maskmatch_lab.comparison.runner import Grid, run_grids, seeds_of
 from maskmatch_lab.comparison.splits import datasets_of

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.atomic import write_text
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import write_text
 from maskmatch_lab.comparison import Regime, Splits
 from maskmatch_lab.comparison.comparing import compare_grids
 from maskmatch_lab.comparison.runner import Grid, seeds_of

@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.atomic import write_text
 from maskmatch.evaluation.display import counted, shorten
 from maskmatch.evaluation.html import whole_page
+from maskmatch.files import write_text
 from maskmatch.label_tools.check.findings import HEADINGS, Finding
 from maskmatch.label_tools.check.label_map import draw_map, explained_variance, project
 

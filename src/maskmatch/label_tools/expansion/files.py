@@ -8,9 +8,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.atomic import write_text
 from maskmatch.data import read_rows
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import write_text
 from maskmatch.label_tools.expansion.result import Expansion, ScoredPhrase
 from maskmatch.labels import Label, LabelSet
 from maskmatch.labels.files import PHRASE_COLUMNS, SEPARATOR, load_labels

@@ -21,6 +21,10 @@ OUTPUT = "vectors"
 INSTALL = 'install it with pip install "maskmatch[onnx]"'
 
 
+_inherited: list[Any] = []
+"""Sessions of a parent process: to free one would wait for threads that a forked process does not have."""
+
+
 class OnnxRuntime:
     """Computes input vectors with onnxruntime.
 
@@ -29,6 +33,10 @@ class OnnxRuntime:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
+        self._start()
+
+    def _start(self) -> None:
         try:
             import onnxruntime
         except ImportError as error:
@@ -39,14 +47,18 @@ class OnnxRuntime:
         options.intra_op_num_threads = int(threads) if threads.isdecimal() else 0
         try:
             self._session: Any = onnxruntime.InferenceSession(
-                os.fspath(path), options, providers=["CPUExecutionProvider"]
+                os.fspath(self._path), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # whatever a damaged file makes it raise
             reason = str(error).strip().partition("\n")[0]
-            raise MaskMatchError(f"{path} is damaged and cannot be read: {reason}") from error
+            raise MaskMatchError(f"{self._path} is damaged and cannot be read: {reason}") from error
         self._inputs = [each.name for each in self._session.get_inputs()]  # a read-out may not use all of them
+        self._process = os.getpid()
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
         """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
+        if self._process != os.getpid():  # a forked process has none of the session's threads
+            _inherited.append(self._session)
+            self._start()
         arrays = {name: getattr(batch, name) for name in self._inputs}
         return np.asarray(self._session.run([OUTPUT], arrays)[0], dtype=np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import torch
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from maskmatch.model.label_bank import LabelBank
     from maskmatch.model.matching import MatchingModel
     from maskmatch.prompts.batches import PaddedBatch
+
+
+def _use_one_thread() -> None:
+    """A forked process has none of the threads that its parent's torch would wait for."""
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_use_one_thread)
 
 
 class TorchRuntime:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from maskmatch.atomic import write_folder
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import write_folder
 from maskmatch.model.encoder import TokenBatch
 from maskmatch.prediction.runtimes import GRAPH_FILE
 from maskmatch.prediction.runtimes.onnx import INPUTS, INSTALL, OUTPUT

@@ -14,6 +14,8 @@ import logging
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from maskmatch.config.matcher import MatcherConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
@@ -24,7 +26,8 @@ from maskmatch.prediction.pipeline import Pipeline
 from maskmatch.prediction.runtimes import load_runtime, runtime_row
 from maskmatch.prediction.search import ApproximateSearch, MeasuredIndex, SearchReport
 from maskmatch.prompts import PromptTokenizer, Vocabulary
-from maskmatch.storage.layout import EXPORT_FILE
+from maskmatch.storage.integrity import check_files, read_stable, signed
+from maskmatch.storage.layout import EXPORT_FILE, portable_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +89,7 @@ def describe_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
     scorer, search = pipeline.scorer, _approximate_search(pipeline)
     data = {
         "format": FORMAT,
-        "source": export.source,
+        "source": portable_name(export.source),
         "int8": export.int8,
         "parity": export.parity,
         "notes": export.notes,
@@ -97,6 +100,7 @@ def describe_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
         **({} if search is None else {"index": asdict(search.report)}),
         "labels": [label_to_json(label) for label in pipeline.labels.labels],
     }
+    data = signed(data, folder, EXPORT_FILE, (path.name for path in folder.iterdir()))
     (folder / EXPORT_FILE).write_text(json.dumps(data, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
@@ -106,19 +110,29 @@ def _approximate_search(pipeline: Pipeline) -> ApproximateSearch | None:
     return search if isinstance(search, ApproximateSearch) else None
 
 
-def read_export(folder: Path, *, with_index: bool = True, runtime: str = "onnx") -> tuple[Pipeline, Export]:
+def read_export(
+    folder: Path, *, with_index: bool = True, runtime: str = "onnx", verify: bool = True
+) -> tuple[Pipeline, Export]:
     """Load an export; MaskMatchError names what is damaged.
 
     Args:
         folder: The folder.
         with_index: Whether to load the index over the labels, if there is one.
         runtime: What computes input vectors: a row of the table of runtimes.
+        verify: Whether to check that all files are as they were written.
     """
+    return read_stable(folder / EXPORT_FILE, lambda: _read_export(folder, with_index, runtime, verify))
+
+
+def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> tuple[tuple[Pipeline, Export], bool]:
+    """The export, and whether its files were checked to belong together."""
     data = _read_json(folder)
     files = (runtime_row(runtime).file, *FILES, *([INDEX_FILE] if "index" in data else []))
     missing = [name for name in files if not (folder / name).exists()]
     if missing:
         raise MaskMatchError(f"The export {folder} is incomplete: {', '.join(missing)} is missing.")
+    used = [name for name in files if with_index or name != INDEX_FILE]
+    checked = verify and check_files(data, folder, EXPORT_FILE, used)
     try:
         config = MatcherConfig.from_json(data["config"])
         if data["format"] == 1 and len(config.prompts) > 1:
@@ -136,7 +150,7 @@ def read_export(folder: Path, *, with_index: bool = True, runtime: str = "onnx")
     graph = load_runtime(runtime, folder)
     label_graph = graph if config.labels_in_context else None
     index = None if report is None else _read_index(folder / INDEX_FILE, report, scorer)
-    return Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index), export
+    return (Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index), export), checked
 
 
 def _read_json(folder: Path) -> dict[str, Any]:
@@ -184,6 +198,9 @@ def _read_scorer(path: Path, config: MatcherConfig, numbers: dict[str, Any]) -> 
     scale, offset = numbers["scale"], numbers["offset"]
     if scale is None:
         raise KeyError("scale")
+    numbers_found = [*tensors.values(), np.float64(scale), np.float64(0 if offset is None else offset)]
+    if not all(np.isfinite(number).all() for number in numbers_found):
+        raise MaskMatchError(f"{path} or {EXPORT_FILE} beside it is damaged: it holds NaN or inf.")
     untrained = numbers.get("untrained", offset == config.similarity.row.offset)  # older exports do not say
     layout = LabelLayout(tensors["present"].sum(axis=1))
     return LabelScorer(

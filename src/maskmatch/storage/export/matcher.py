@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from maskmatch.errors import MaskMatchError
+from maskmatch.files import recover
 from maskmatch.prediction.predictor import Predictor
 from maskmatch.storage.export.folder import read_export
+from maskmatch.storage.integrity import revision
+from maskmatch.storage.layout import EXPORT_FILE
 
 if TYPE_CHECKING:
     from maskmatch.config.matcher import MatcherConfig, SearchKind
@@ -28,6 +32,7 @@ class ExportedMatcher(Predictor):
 
     def __init__(self, pipeline: Pipeline, export: Export, name: str, *, verbose: bool = True) -> None:
         super().__init__(verbose=verbose)
+        self._revision = revision(Path(name) / EXPORT_FILE)
         self.export = export
         self._pipeline = pipeline
         self._name = name
@@ -40,6 +45,7 @@ class ExportedMatcher(Predictor):
         threshold: float | None = None,
         search: SearchKind | None = None,
         runtime: str = "onnx",
+        verify: bool = True,
         verbose: bool = True,
     ) -> ExportedMatcher:
         """Load an export.
@@ -49,15 +55,23 @@ class ExportedMatcher(Predictor):
             threshold: With several labels per text: the probability from which a label applies.
             search: How the nearest labels are found: "auto", "exact" or "approximate"; None: as in the classifier.
             runtime: What computes input vectors.
+            verify: Whether to check that all files are as they were written.
             verbose: Whether long calls show their progress.
         """
         path = Path(folder).expanduser()
-        pipeline, export = read_export(path, with_index=search != "exact", runtime=runtime)
+        recover(path)
+        pipeline, export = read_export(path, with_index=search != "exact", runtime=runtime, verify=verify)
         config = pipeline.config.changed({"threshold": threshold, "search": search})
         matcher = cls(replace(pipeline, config=config), export, str(path), verbose=verbose)
         if threshold is not None:
             matcher.check_multi_label()
         return matcher
+
+    def __reduce__(self) -> Any:
+        """Copies for other processes load the same folder."""
+        config = self.config
+        options = {"threshold": config.threshold if config.multi_label else None, "search": config.search}
+        return _copied, (type(self), str(Path(self._name).resolve()), self._revision, options, self.verbose)
 
     @property
     def labels(self) -> LabelSet:
@@ -83,3 +97,12 @@ class ExportedMatcher(Predictor):
     def pipeline(self) -> Pipeline:
         """The prediction pipeline."""
         return self._pipeline
+
+
+def _copied(
+    cls: type[ExportedMatcher], folder: str, known: str | None, options: dict[str, Any], verbose: bool
+) -> ExportedMatcher:
+    """The same export in another process; MaskMatchError if the folder holds another one now."""
+    if revision(Path(folder) / EXPORT_FILE) != known:
+        raise MaskMatchError(f"{folder} was changed after it was loaded; load it again in this process.")
+    return cls.from_pretrained(folder, **options, verbose=verbose)

@@ -11,10 +11,10 @@ import torch
 from safetensors import SafetensorError
 from torch.nn.functional import normalize
 
-from maskmatch.atomic import recover, write_folder
 from maskmatch.config.alignment import AlignmentConfig
 from maskmatch.config.matcher import MatcherConfig
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
+from maskmatch.files import recover, write_folder
 from maskmatch.model.adapter import (
     CONFIG_FILE,
     ENCODERS_VARIABLE,

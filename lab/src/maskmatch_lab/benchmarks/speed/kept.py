@@ -11,7 +11,7 @@ import json
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.atomic import write_text
+from maskmatch.files import write_text
 from maskmatch_lab.benchmarks.peers.table import PEERS
 from maskmatch_lab.comparison.provenance import machine, versions
 from maskmatch_lab.paths import LAB, ROOT

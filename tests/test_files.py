@@ -6,12 +6,14 @@ import os
 import stat
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from maskmatch.atomic import recover, write_folder, write_text
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import locked, recover, write_folder, write_text
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -140,8 +142,9 @@ def test_folder_that_cannot_be_created_raises(tmp_path: Path) -> None:
 
 
 def fail_second_rename(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Make the rename from the scratch folder to the target fail."""
+    """Make the rename from the scratch folder to the target fail, on a system that cannot swap in one step."""
     rename = Path.rename
+    monkeypatch.setattr("maskmatch.files._exchange", lambda one, other: False)
 
     def failing(self: Path, target: Path) -> Path:
         if self.name.endswith(".writing"):
@@ -162,19 +165,42 @@ def test_failed_rename_restores_the_old_folder(tmp_path: Path, monkeypatch: pyte
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def crashed(parent: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder after a crash between the two renames."""
-    folder = old_folder(parent)
+def test_an_interruption_restores_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = old_folder(tmp_path)
+    before = contents(folder)
     with monkeypatch.context() as patch:
         fail_second_rename(patch, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             save(folder)
+    assert contents(folder) == before
+
+
+KILLED_BETWEEN_RENAMES = """
+import os, sys
+from pathlib import Path
+from maskmatch import files
+rename = Path.rename
+def killed(self, target):
+    if self.name.endswith(".writing"):
+        os.kill(os.getpid(), 9)
+    return rename(self, target)
+Path.rename = killed
+files._exchange = lambda one, other: False
+with files.write_folder(Path(sys.argv[1])) as scratch:
+    (scratch / "weights").write_text("new")
+"""
+
+
+def crashed(parent: Path) -> Path:
+    """A folder whose process was killed between the two renames."""
+    folder = old_folder(parent)
+    subprocess.run([sys.executable, "-c", KILLED_BETWEEN_RENAMES, str(folder)], check=False, timeout=60)
     assert not folder.exists()
     return folder
 
 
-def test_recover_after_a_crash_between_the_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = crashed(tmp_path, monkeypatch)
+def test_recover_after_a_crash_between_the_renames(tmp_path: Path) -> None:
+    folder = crashed(tmp_path)
     recover(folder)
     assert contents(folder) == {
         "weights": "old",
@@ -183,13 +209,129 @@ def test_recover_after_a_crash_between_the_renames(tmp_path: Path, monkeypatch: 
         "notes/deep.txt": "the user's",
     }
     recover(folder)
+    save(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_saving_after_a_crash_keeps_user_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = crashed(tmp_path, monkeypatch)
+def test_saving_after_a_crash_keeps_user_files(tmp_path: Path) -> None:
+    folder = crashed(tmp_path)
     save(folder)
     assert_new_with_user_files(folder)
+
+
+def test_a_folder_that_the_user_deleted_does_not_come_back(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    (tmp_path / ".model.previous").mkdir()  # of a process that was killed after its swap
+    recover(folder)
+    assert not folder.exists()
+
+
+def test_a_reader_always_finds_a_whole_folder(tmp_path: Path) -> None:
+    """Two folders are swapped in one step where the system can."""
+    folder = tmp_path / "model"
+    save(folder)
+    stopped = threading.Event()
+    missing = []
+
+    def read() -> None:
+        while not stopped.is_set():
+            if not (folder / "weights").exists():
+                missing.append(1)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for _ in range(50):
+        save(folder)
+    stopped.set()
+    reader.join()
+    if sys.platform == "linux":
+        assert not missing
+
+
+class TestLocks:
+    HOLD = (
+        "import sys, time\nfrom pathlib import Path\nfrom maskmatch.files import locked\n"
+        "with locked(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(float(sys.argv[2]))\n"
+    )
+
+    def hold(self, folder: Path, seconds: float) -> subprocess.Popen[str]:
+        """Another process that holds the lock."""
+        process = subprocess.Popen(
+            [sys.executable, "-c", self.HOLD, str(folder), str(seconds)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        return process
+
+    def test_another_process_waits_and_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        process = self.hold(tmp_path / "model", 1.0)
+        started = time.monotonic()
+        save(tmp_path / "model")
+        assert time.monotonic() - started > 0.5
+        assert process.wait(10) == 0
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+    def test_a_lock_of_a_killed_process_is_free(self, tmp_path: Path) -> None:
+        process = self.hold(tmp_path / "model", 60)
+        process.kill()
+        process.wait(10)
+        save(tmp_path / "model")
+
+    def test_waiting_ends(self, tmp_path: Path) -> None:
+        process = self.hold(tmp_path / "model", 60)
+        try:
+            with (
+                pytest.raises(MaskMatchError, match="is being written by another process"),
+                locked(tmp_path / "model", seconds=0.2),
+            ):
+                pass
+        finally:
+            process.kill()
+            process.wait(10)
+
+    def test_a_thread_may_ask_twice_and_other_threads_wait(self, tmp_path: Path) -> None:
+        order: list[int] = []
+
+        def work(number: int) -> None:
+            with locked(tmp_path / "model"), locked(tmp_path / "model"):
+                order.append(number)
+                time.sleep(0.01)
+                order.append(number)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert order[::2] == order[1::2]
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+    def test_a_forked_process_does_not_hold_it(self, tmp_path: Path) -> None:
+        with locked(tmp_path / "model"):
+            child = os.fork()
+            if child == 0:
+                time.sleep(5)
+                os._exit(0)
+        try:
+            save(tmp_path / "model")  # would wait for the child
+        finally:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+
+
+def test_a_folder_is_on_the_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def note(file: int) -> None:
+        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{file}")))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", note)
+    save(tmp_path / "model")
+    assert "weights" in synced[:-2]
+    assert synced[-2].endswith(".writing")  # the list of its files
+    assert synced[-1] == tmp_path.name  # its new name
 
 
 def test_recover_without_a_folder_does_nothing(tmp_path: Path) -> None:
@@ -208,7 +350,7 @@ class TestAbandonedScratchFolders:
 
     def save_and_kill(self, folder: Path) -> None:
         code = (
-            "import os, sys\nfrom pathlib import Path\nfrom maskmatch.atomic import write_folder\n"
+            "import os, sys\nfrom pathlib import Path\nfrom maskmatch.files import write_folder\n"
             "with write_folder(Path(sys.argv[1])) as scratch:\n"
             "    (scratch / 'weights').write_text('half')\n"
             "    os.kill(os.getpid(), 9)\n"
@@ -218,7 +360,7 @@ class TestAbandonedScratchFolders:
     def test_next_save_removes_them(self, tmp_path: Path) -> None:
         folder = tmp_path / "model[1]"
         self.save_and_kill(folder)
-        assert len(list(tmp_path.iterdir())) == 1
+        assert len(list(tmp_path.glob("*.writing"))) == 1
         save(folder)
         assert [path.name for path in tmp_path.iterdir()] == ["model[1]"]
 

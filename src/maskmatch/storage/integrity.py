@@ -1,0 +1,109 @@
+"""Integrity of saved folders: a SHA-256 of every file, checked on load.
+
+The digests are in the folder's JSON file, ``maskmatch.json`` or ``export.json``, under "sha256". The JSON file's own
+digest is that of its content without this digest, so a folder's JSON file stands for the whole folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.files import file_digest, locked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+KEY = "sha256"
+ATTEMPTS = 3
+"""How often a folder is read without its lock if another process replaces it meanwhile."""
+
+Read = TypeVar("Read")
+
+
+def signed(data: Mapping[str, Any], folder: Path, own: str, names: Iterable[str]) -> dict[str, Any]:
+    """The content of a folder's JSON file, with the digests of the folder's files.
+
+    Args:
+        data: The content.
+        folder: The folder, with all other files in it.
+        own: The name of the JSON file.
+        names: The names of the files to digest.
+    """
+    result = {**data, KEY: {name: file_digest(folder / name) for name in sorted(set(names) - {own})}}
+    result[KEY][own] = _content_digest(result, own)
+    return result
+
+
+def check_files(data: Mapping[str, Any], folder: Path, own: str, names: Iterable[str] | None = None) -> bool:
+    """Raise if a file of a folder is not as it was saved.
+
+    Args:
+        data: The content of the folder's JSON file.
+        folder: The folder.
+        own: The name of the JSON file.
+        names: The files to check; None: all.
+
+    Returns:
+        Whether they were checked: a folder of an earlier version has no digests.
+    """
+    digests = data.get(KEY)
+    if digests is None:
+        return False
+    if not isinstance(digests, dict) or digests.get(own) != _content_digest(data, own):
+        raise _changed(folder / own)
+    for name, digest in digests.items():
+        if name == own or (names is not None and name not in names):
+            continue
+        try:
+            found = file_digest(folder / name)
+        except OSError as error:
+            raise MaskMatchError(f"{folder / name} cannot be read: {error.strerror}.") from error
+        if found != digest:
+            raise _changed(folder / name)
+    return True
+
+
+def read_stable(path: Path, read: Callable[[], tuple[Read, bool]]) -> Read:
+    """Read a folder; read it again if another process replaced it meanwhile.
+
+    Args:
+        path: The folder's JSON file, which stands for the whole folder.
+        read: Reads the folder, and says whether its files were checked to belong together.
+    """
+    for _ in range(ATTEMPTS):
+        before = revision(path)
+        try:
+            result, checked = read()
+        except (MaskMatchError, OSError):
+            if revision(path) == before:
+                raise
+            continue
+        if checked or revision(path) == before:
+            return result
+    with locked(path.parent):  # it is replaced all the time: keep the writers out
+        return read()[0]
+
+
+def revision(path: Path) -> str | None:
+    """What identifies the content of a folder, by its JSON file; None if there is none."""
+    try:
+        return file_digest(path)
+    except OSError:
+        return None
+
+
+def _content_digest(data: Mapping[str, Any], own: str) -> str:
+    digests = {name: digest for name, digest in data[KEY].items() if name != own}
+    text = json.dumps({**data, KEY: digests}, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _changed(path: Path) -> MaskMatchError:
+    return MaskMatchError(
+        f"{path} is damaged, or was changed after it was saved: its SHA-256 differs. If you changed it, load the "
+        "folder with verify=False (--no-verify)."
+    )

@@ -1,0 +1,143 @@
+"""A saved folder is what was saved: damage and foreign files are refused by name, nothing changes in silence."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
+from refusals import refusal
+from saving_tools import SHORT, Tiny, edit_json
+from toy_data import LABELS, TEXTS, TRUTH
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+METHODS = ["mask-matching", "semantic-matching", "fine-tuning", "soft-prompt", "prompt-tuning"]
+
+
+def flip_bit(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place // 8] ^= 1 << place % 8
+    path.write_bytes(data)
+
+
+def damaged_copies(folder: Path, tmp_path: Path, seed: int, tries: int) -> Any:
+    """Copies of a folder with one flipped bit each, with the name of the damaged file."""
+    draw = random.Random(seed)
+    names = sorted(path.name for path in folder.iterdir() if path.name != "README.md")
+    for number in range(tries):
+        copy = tmp_path / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy)
+        name = names[number % len(names)]
+        flip_bit(copy / name, draw.randrange(8 * (copy / name).stat().st_size))
+        yield copy, name
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_flipped_bit_changes_an_answer_in_silence(tiny: Tiny, tmp_path: Path, method: str) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method=method).fit(TEXTS, TRUTH, **SHORT)
+    folder = matcher.save_pretrained(tmp_path / "model")
+    for copy, name in damaged_copies(folder, tmp_path, seed=1, tries=24):
+        assert name in refusal(MaskMatcher.from_pretrained, copy)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_no_flipped_bit_changes_an_answer_of_an_export_in_silence(tiny: Tiny, tmp_path: Path, int8: bool) -> None:
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export", int8=int8)
+    for copy, name in damaged_copies(tmp_path / "export", tmp_path, seed=2, tries=24):
+        assert name in refusal(ExportedMatcher.from_pretrained, copy)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("part", ["model.safetensors", "labels.safetensors", "head.safetensors"])
+def test_files_of_another_classifier_are_refused(tiny: Tiny, tmp_path: Path, method: str, part: str) -> None:
+    folders = []
+    for seed in (1, 2):
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method=method, learn_temperature=True)
+        folders.append(matcher.fit(TEXTS, TRUTH, **SHORT, seed=seed).save_pretrained(tmp_path / str(seed)))
+    shutil.copy(folders[1] / part, folders[0] / part)
+    assert part in refusal(MaskMatcher.from_pretrained, folders[0])
+
+
+@pytest.mark.parametrize("part", ["model.onnx", "labels.safetensors"])
+def test_files_of_another_export_are_refused(tiny: Tiny, tmp_path: Path, part: str) -> None:
+    for name, labels in (("one", LABELS), ("other", [*LABELS[1:], "parcel"])):
+        matcher = MaskMatcher.from_pretrained(tiny("bert"), labels)
+        if name == "other":
+            matcher.fit(["where is my parcel"] * 3, labels, **SHORT)
+        export(matcher, tmp_path / name)
+    shutil.copy(tmp_path / "other" / part, tmp_path / "one" / part)
+    assert part in refusal(ExportedMatcher.from_pretrained, tmp_path / "one")
+    assert ExportedMatcher.from_pretrained(tmp_path / "one", verify=False).predict(TEXTS)
+
+
+def test_folders_without_digests_are_checked_for_nan(tiny: Tiny, tmp_path: Path) -> None:
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+    edit_json(folder / "maskmatch.json", lambda data: None)  # as an earlier version saved it
+    weights = load_file(folder / "model.safetensors")
+    name = next(iter(weights))
+    weights[name].view(-1)[0] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert "holds NaN or inf" in refusal(MaskMatcher.from_pretrained, folder)
+
+
+def test_the_card_may_be_edited(tiny: Tiny, tmp_path: Path) -> None:
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+    (folder / "README.md").write_text("my own words")
+    assert MaskMatcher.from_pretrained(folder).labels is not None
+
+
+def test_no_folder_of_this_machine_is_written(tiny: Tiny, tmp_path: Path) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    matcher.fit(TEXTS, TRUTH, **SHORT, checkpoints=tmp_path / "checkpoints")
+    matcher.evaluate(TEXTS, TRUTH)
+    folder = matcher.save_pretrained(tmp_path / "model")
+    export(MaskMatcher.from_pretrained(folder), tmp_path / "export")
+    for path in [*folder.iterdir(), *(tmp_path / "export").iterdir()]:
+        assert str(tmp_path).encode() not in path.read_bytes(), path.name
+        assert str(tiny("bert").parent).encode() not in path.read_bytes(), path.name
+
+
+def test_a_folder_that_is_replaced_all_the_time_is_always_read_whole(tiny: Tiny, tmp_path: Path) -> None:
+    first, second = (MaskMatcher.from_pretrained(tiny("bert"), labels) for labels in (LABELS, LABELS[:2]))
+    expected = {len(each.labels or ()): each.predict_proba(TEXTS) for each in (first, second)}
+    first.save_pretrained(tmp_path / "model")
+    stopped = threading.Event()
+
+    def replace() -> None:
+        while not stopped.is_set():
+            for each in (second, first):
+                each.save_pretrained(tmp_path / "model", overwrite=True)
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        for _ in range(20):
+            found = MaskMatcher.from_pretrained(tmp_path / "model")
+            np.testing.assert_allclose(found.predict_proba(TEXTS), expected[len(found.labels or ())], atol=1e-5)
+    finally:
+        stopped.set()
+        writer.join()
+
+
+def test_an_encoder_without_digests_stays_readable_by_transformers(tiny: Tiny, tmp_path: Path) -> None:
+    from transformers import AutoModel
+
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+    assert isinstance(AutoModel.from_pretrained(folder), torch.nn.Module)
+
+
+def test_the_error_is_typed(tiny: Tiny, tmp_path: Path) -> None:
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+    edit_json(folder / "maskmatch.json", lambda data: data.update(sha256=["nonsense"]))
+    with pytest.raises(MaskMatchError, match=r"maskmatch\.json"):
+        MaskMatcher.from_pretrained(folder)
