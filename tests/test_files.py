@@ -144,7 +144,7 @@ def test_folder_that_cannot_be_created_raises(tmp_path: Path) -> None:
 def fail_second_rename(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Make the rename from the scratch folder to the target fail, on a system that cannot swap in one step."""
     rename = Path.rename
-    monkeypatch.setattr("maskmatch.files._exchange", lambda one, other: False)
+    monkeypatch.setattr("maskmatch.files.writing._exchange", lambda one, other: False)
 
     def failing(self: Path, target: Path) -> Path:
         if self.name.endswith(".writing"):
@@ -178,7 +178,7 @@ def test_an_interruption_restores_the_old_folder(tmp_path: Path, monkeypatch: py
 KILLED_BETWEEN_RENAMES = """
 import os, sys
 from pathlib import Path
-from maskmatch import files
+from maskmatch.files import writing as files
 rename = Path.rename
 def killed(self, target):
     if self.name.endswith(".writing"):

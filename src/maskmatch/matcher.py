@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from maskmatch.config.matcher import check_options
 from maskmatch.config.training import TrainingConfig
 from maskmatch.data import take_examples, take_texts
 from maskmatch.errors import MaskMatchError
-from maskmatch.files import locked, recover
+from maskmatch.files import locked, recover, resolved
 from maskmatch.labels import LabelSet
 from maskmatch.model.encoder import find_model
 from maskmatch.prediction.predictor import Predictor
@@ -61,6 +63,7 @@ class MaskMatcher(Predictor):
         self._bank: LabelBank = classifier.bank
         self._evaluation: Mapping[str, Any] | None = classifier.evaluation  # of the last report, until labels change
         self._source = source  # where it was loaded from or saved to
+        self._folder = None if source is None or classifier.revision is None else resolved(Path(source))
         self._revision = classifier.revision  # of the folder at that time
 
     @classmethod
@@ -274,14 +277,13 @@ class MaskMatcher(Predictor):
                 this one was loaded.
         """
         path, classifier = Path(folder).expanduser(), self._classifier()
-        own = self._source is not None and Path(self._source).expanduser().resolve() == path.resolve()
         with locked(path):
-            if own and not overwrite:
+            if self._folder == resolved(path) and not overwrite:
                 check_unchanged(path, self._revision)
             elif not overwrite:
                 check_same_labels(path, self._bank.known_labels)
             self._revision = write_classifier(classifier, path)
-        self._source = str(folder)
+        self._source, self._folder = str(folder), resolved(path)
         return path
 
     @classmethod
@@ -298,15 +300,16 @@ class MaskMatcher(Predictor):
             folder: The folder of a saved classifier.
             **options: Options of :meth:`from_pretrained`.
         """
-        with locked(Path(folder).expanduser()):
-            matcher = cls.from_pretrained(folder, **options)
+        path = resolved(Path(folder))  # the block may change the working directory
+        with locked(path):
+            matcher = cls.from_pretrained(path, **options)
             yield matcher
-            matcher.save_pretrained(folder)
+            matcher.save_pretrained(path)
 
     def to_bytes(self) -> bytes:
         """The saved classifier as bytes, for another process; :meth:`from_bytes` loads it."""
         with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
-            write_classifier(self._classifier(), Path(scratch) / "model")
+            write_classifier(self._classifier(), Path(scratch) / "model", sync=False)
             return folder_bytes(Path(scratch) / "model")
 
     @classmethod
@@ -317,7 +320,12 @@ class MaskMatcher(Predictor):
 
     def __reduce__(self) -> Any:
         """Copies for other processes hold no pickled modules."""
-        return _copied, (type(self), self.to_bytes(), self.verbose)
+        return _copied, (type(self), self.to_bytes(), str(self._bank.model.device), self.verbose)
+
+    def __copy__(self) -> MaskMatcher:
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> MaskMatcher:
         twin = memo[id(self)] = type(self).__new__(type(self))
@@ -333,5 +341,7 @@ class MaskMatcher(Predictor):
         return Classifier(self.encoder, self._bank, self.training_, self._evaluation)
 
 
-def _copied(cls: type[MaskMatcher], data: bytes, verbose: bool) -> MaskMatcher:
-    return cls.from_bytes(data, verbose=verbose)
+def _copied(cls: type[MaskMatcher], data: bytes, device: str, verbose: bool) -> MaskMatcher:
+    """A copy in another process, on the same kind of device if that process has one."""
+    has_device = device == "cpu" or torch.cuda.is_available()
+    return cls.from_bytes(data, device=device if has_device else "cpu", verbose=verbose)

@@ -74,9 +74,12 @@ class TestProcess:
         assert wrong.stdout == ""
 
     def test_a_reader_that_goes_away_is_no_reason_to_complain(self, model: Path) -> None:
-        command = f"yes {TEXTS[3]} | head -3000 | {sys.executable} -m maskmatch predict {model} - | head -1"
+        predict = f"{sys.executable} -m maskmatch predict {model} -"
+        command = f"yes {TEXTS[3]} | head -3000 | {predict} | head -1; echo ${{PIPESTATUS[2]}}"
         result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, check=False)
-        assert json.loads(result.stdout)["label"] == "refund"
+        answer, code = result.stdout.splitlines()
+        assert json.loads(answer)["label"] == "refund"
+        assert code == "141"
         assert "Traceback" not in result.stderr
         assert "BrokenPipe" not in result.stderr
 

@@ -6,6 +6,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,3 +93,47 @@ def test_a_copy_of_an_export_that_was_replaced_is_refused(tiny: Tiny, tmp_path: 
     data = pickle.dumps(ExportedMatcher.from_pretrained(tmp_path / "export"))
     export(MaskMatcher.from_pretrained(tiny("bert"), LABELS[:2]), tmp_path / "export")
     assert "was changed" in refusal(pickle.loads, data)
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", "text"])
+def test_bytes_of_something_else(data: Any) -> None:
+    assert "not those of a saved classifier" in refusal(MaskMatcher.from_bytes, data)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_fork_while_another_thread_reads_labels(tiny: Tiny, tmp_path: Path) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    matcher.predict(TEXTS)
+    with matcher.bank.lock:
+        thread = threading.Thread(target=matcher.predict, args=(TEXTS,))
+        child = os.fork()  # holds the lock, too, were it not freed
+        if child == 0:
+            thread.start()
+            thread.join(20)
+            os._exit(int(thread.is_alive()))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_export_whose_files_were_replaced_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export")
+    matcher = ExportedMatcher.from_pretrained(tmp_path / "export")
+    matcher.predict(TEXTS)
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS[:2]), tmp_path / "export")
+    child = os.fork()
+    if child == 0:
+        os._exit(int("was replaced" not in refusal(matcher.predict, TEXTS)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_folder_is_known_after_a_change_of_the_working_directory(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    mine.save_pretrained("model")
+    with MaskMatcher.editing("model") as other:
+        other.add_labels(["red"])
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert "changed by someone else" in refusal(mine.save_pretrained, tmp_path / "model")

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
+from maskmatch.model.encoder import Encoder
 from refusals import refusal
 from saving_tools import SHORT, Tiny, edit_json
 from toy_data import LABELS, TEXTS, TRUTH
@@ -42,19 +43,32 @@ def damaged_copies(folder: Path, tmp_path: Path, seed: int, tries: int) -> Any:
         yield copy, name
 
 
+def check_refused(load: Any, folder: Path, tmp_path: Path, seed: int) -> None:
+    """Every damaged copy is refused by the name of the file, or is the same: 1e-05 is 1E-05 in JSON."""
+    expected, refused, same = load(folder).predict_proba(TEXTS), 0, 0
+    for copy, name in damaged_copies(folder, tmp_path, seed, tries=24):
+        try:
+            found = load(copy).predict_proba(TEXTS)
+        except MaskMatchError as error:
+            refused += name in str(error)
+        else:
+            same += 1
+            np.testing.assert_array_equal(found, expected)
+    assert refused + same == 24
+    assert same <= 2
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_no_flipped_bit_changes_an_answer_in_silence(tiny: Tiny, tmp_path: Path, method: str) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method=method).fit(TEXTS, TRUTH, **SHORT)
     folder = matcher.save_pretrained(tmp_path / "model")
-    for copy, name in damaged_copies(folder, tmp_path, seed=1, tries=24):
-        assert name in refusal(MaskMatcher.from_pretrained, copy)
+    check_refused(MaskMatcher.from_pretrained, folder, tmp_path, seed=1)
 
 
 @pytest.mark.parametrize("int8", [False, True])
 def test_no_flipped_bit_changes_an_answer_of_an_export_in_silence(tiny: Tiny, tmp_path: Path, int8: bool) -> None:
     export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export", int8=int8)
-    for copy, name in damaged_copies(tmp_path / "export", tmp_path, seed=2, tries=24):
-        assert name in refusal(ExportedMatcher.from_pretrained, copy)
+    check_refused(ExportedMatcher.from_pretrained, tmp_path / "export", tmp_path, seed=2)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -109,6 +123,7 @@ def test_no_folder_of_this_machine_is_written(tiny: Tiny, tmp_path: Path) -> Non
 
 def test_a_folder_that_is_replaced_all_the_time_is_always_read_whole(tiny: Tiny, tmp_path: Path) -> None:
     first, second = (MaskMatcher.from_pretrained(tiny("bert"), labels) for labels in (LABELS, LABELS[:2]))
+    second.fit(TEXTS[:2], LABELS[:2], **SHORT)  # so that its weights differ, too
     expected = {len(each.labels or ()): each.predict_proba(TEXTS) for each in (first, second)}
     first.save_pretrained(tmp_path / "model")
     stopped = threading.Event()
@@ -141,3 +156,47 @@ def test_the_error_is_typed(tiny: Tiny, tmp_path: Path) -> None:
     edit_json(folder / "maskmatch.json", lambda data: data.update(sha256=["nonsense"]))
     with pytest.raises(MaskMatchError, match=r"maskmatch\.json"):
         MaskMatcher.from_pretrained(folder)
+
+
+def test_labels_and_weights_of_two_classifiers_are_never_mixed(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is replaced between the check of its files and the loading of its weights."""
+    first = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    second = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, **SHORT)
+    folder = first.save_pretrained(tmp_path / "model")
+    load = Encoder.load
+
+    def replaced_first(*args: Any) -> Any:
+        monkeypatch.setattr(Encoder, "load", load)
+        second.save_pretrained(folder, overwrite=True)
+        return load(*args)
+
+    monkeypatch.setattr(Encoder, "load", replaced_first)
+    found = MaskMatcher.from_pretrained(folder)
+    np.testing.assert_allclose(found.predict_proba(TEXTS), second.predict_proba(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["fine-tuning", "mask-matching"])
+def test_labels_that_are_edited_while_they_are_saved(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method=method).fit(TEXTS, TRUTH, **SHORT)
+    save = Encoder.save
+
+    def edit_first(*args: Any) -> None:
+        matcher.remove_labels(LABELS[:1])
+        save(*args)
+
+    expected = matcher.predict_proba(TEXTS)
+    monkeypatch.setattr(Encoder, "save", edit_first)
+    found = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))
+    assert list(found.labels or ()) == LABELS
+    np.testing.assert_allclose(found.predict_proba(TEXTS), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["../secret", "a/b", "", 5])
+def test_names_that_lead_out_of_the_folder(tiny: Tiny, tmp_path: Path, name: Any) -> None:
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+    edit_json(folder / "maskmatch.json", lambda data: data["files"].append(name))
+    assert "list of files" in refusal(MaskMatcher.from_pretrained, folder)

@@ -59,6 +59,8 @@ def main() -> None:
     """Run the command line: 0 is success, 1 a failure with one sentence that says why, 2 wrong usage."""
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")  # what goes into a file or a pipe is read by programs
+    if sys.stdout is None:
+        _fail("Standard output is closed, so there is nowhere to write results to.")
     try:
         app()
     except SystemExit as stop:
@@ -70,7 +72,7 @@ def main() -> None:
     except BrokenPipeError:
         # The reader of our output has gone, as in `… | head`; keep Python from complaining again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        sys.exit(141)  # as if the system had ended it, like other commands in a pipe
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:

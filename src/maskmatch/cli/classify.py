@@ -22,6 +22,10 @@ def classify(
 ) -> None:
     """Classify texts by label names alone, without training; prints one JSON object per line."""
     names = options.label_names(labels)
+    if len(names) < 2 and not classifier.settings.get("multi_label"):
+        raise typer.BadParameter(
+            f"{names[0]!r} is the only label; give at least two names, separated by commas.", param_hint="--labels"
+        )
     chunks = texts.chunks(options.config_of(classifier.model, classifier.settings).fields, reading)
     matcher = classifier.load(names, method=classifier.untrained_method())
     print_predictions(matcher.pipeline, chunks, top_k, batch_size)

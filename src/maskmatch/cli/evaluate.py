@@ -33,6 +33,8 @@ def evaluate(
 
     if metric is not None:
         find_metric(metric)  # before anything is loaded
+    if output is not None and output.exists() and not output.is_dir():
+        raise typer.BadParameter(f"{output} is a file; give a folder.", param_hint="--output")
     options.saved_classifier(folder)
     rows = options.load_rows(test, options.config_of(folder, {}).fields, reading)
     matcher = options.load_predictor(folder, threshold=threshold, device=device, verify=verify)

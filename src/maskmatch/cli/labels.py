@@ -102,14 +102,16 @@ for command in (show, add, rename, remove, expand, check):
 @contextmanager
 def _editing(folder: str, verify: bool) -> Iterator[tuple[MaskMatcher, LabelSet]]:
     """The classifier of a folder with its labels (which may be numbers), to edit; it is saved if all goes well."""
+    options.refuse_export(folder)
+    path = Path(folder).expanduser()
+    recover(path)
+    if not path.is_dir():
+        raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
     from maskmatch import MaskMatcher
 
-    options.refuse_export(folder)
-    recover(Path(folder))
-    if not Path(folder).is_dir():
-        raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
     with MaskMatcher.editing(options.saved_classifier(folder), verify=verify) as matcher:
         yield matcher, matcher.bank.known_labels
+    options.note(f"saved in {folder}")
 
 
 def _print(labels: Iterable[Label], json: bool) -> None:

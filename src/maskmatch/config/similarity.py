@@ -146,7 +146,9 @@ class SimilarityConfig(Settings):
         choices=SIMILARITIES,
         help="How two vectors are compared: the raw dot product, as in the paper, or the cosine of their angle.",
     )
-    temperature: float = setting(0.05, above=0, help="What the similarity is divided by before the softmax.")
+    temperature: float = setting(
+        0.05, at_least=1e-6, at_most=1e6, help="What the similarity is divided by before the softmax."
+    )
     learn_temperature: bool = setting(False, help="Whether training adjusts the temperature.")
     phrases: str = setting(
         "mean",

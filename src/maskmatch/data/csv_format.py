@@ -8,6 +8,7 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from maskmatch.data.limits import VARIABLE, limits
 from maskmatch.data.rows import Row, check_unique_columns
 from maskmatch.data.streams import Source, open_lines, source_name
 from maskmatch.errors import MaskMatchError
@@ -59,6 +60,7 @@ class _Records:
         self._name = name
         # The lines of the current record, for error messages.
         self._record: list[str] = []
+        self._size, self._start = 0, 1
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         first_line = self._find_header()
@@ -66,6 +68,7 @@ class _Records:
         while True:
             start = first_line + reader.line_num
             self._record.clear()
+            self._size, self._start = 0, start
             try:
                 cells = _next_record(reader)
             except csv.Error as error:
@@ -86,9 +89,19 @@ class _Records:
         return 1
 
     def _record_lines(self) -> Iterator[str]:
+        most = limits().record
         for line in self._lines:
             self._record.append(line)
+            self._size += len(line)
+            if self._size > most:
+                raise MaskMatchError(self._unclosed(most))
             yield line
+
+    def _unclosed(self, most: int) -> str:
+        return (
+            f"{self._name}, line {self._start} starts a record of more than {most:,} characters; a double quote is "
+            f"probably never closed. If that is right, raise the limit with {VARIABLE}=record=NUMBER."
+        )
 
     def _explain(self, start: int, error: csv.Error) -> str:
         """The error message for a malformed record, with the line to correct."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from maskmatch.data.limits import limits, too_large
 from maskmatch.data.rows import Row, check_equal_lengths
 from maskmatch.data.streams import Source, non_blank_lines, open_lines, source_name
 from maskmatch.errors import MaskMatchError
@@ -24,19 +25,46 @@ _JSON_TYPES = {
 }
 
 
+class _DuplicateKeyError(Exception):
+    """An object has a key twice; the first value would be lost."""
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these keys and values."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _DuplicateKeyError(f"an object has the key {twice!r} twice; give each key once.")
+    return found
+
+
 def read_json(source: Source, encoding: str) -> Iterator[Row]:
     """Yield the rows of a JSON file: an array of objects, or an object of columns. The file is loaded into memory."""
     name = source_name(source)
-    with open_lines(source, encoding) as lines:
-        content = "".join(lines)
+    with open_lines(source, encoding, longest=limits().whole) as lines:
+        content = _joined(lines, name)
     if not content.strip():
         return
     try:
-        table = json.loads(content)
+        table = json.loads(content, object_pairs_hook=_unique_keys)
+    except _DuplicateKeyError as error:
+        raise MaskMatchError(f"{name}: {error}") from error
     except _JSON_ERRORS as error:
         raise MaskMatchError(_invalid_json(error, name)) from error
     for number, item in enumerate(_items(table, name), start=1):
         yield _to_row(item, f"{name}, row {number}")
+
+
+def _joined(lines: Iterator[str], name: str) -> str:
+    """The whole content of a file; raise if it is too large."""
+    most, size, parts = limits().whole, 0, []
+    for line in lines:
+        size += len(line)
+        if size > most:
+            raise too_large(name, f"has more than {most:,} characters, and JSON must be read as a whole", "whole")
+        parts.append(line)
+    return "".join(parts)
 
 
 def read_json_lines(source: Source, encoding: str) -> Iterator[Row]:
@@ -48,7 +76,9 @@ def read_json_lines(source: Source, encoding: str) -> Iterator[Row]:
 def parse_json_row(line: str, where: str) -> Row:
     """Parse one line of JSON as a row."""
     try:
-        item = json.loads(line)
+        item = json.loads(line, object_pairs_hook=_unique_keys)
+    except _DuplicateKeyError as error:
+        raise MaskMatchError(f"{where}: {error}") from error
     except _JSON_ERRORS as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply, or a number too long"
         raise MaskMatchError(f"{where} is not valid JSON ({reason}); write one JSON object per line.") from error

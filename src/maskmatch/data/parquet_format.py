@@ -40,6 +40,6 @@ def _records(file: Any, name: str) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
     except MaskMatchError:
         raise
-    except (pyarrow.ArrowException, OSError, ValueError, NotImplementedError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".") if str(error).strip() else "the file is damaged"
         raise MaskMatchError(f"{name} cannot be read as Parquet: {reason}.") from error

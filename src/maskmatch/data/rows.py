@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from maskmatch.data.limits import limits, too_large
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def check_unique_columns(columns: Sequence[str], table: str) -> None:
         columns: The column names.
         table: The table's name in the error message.
     """
-    duplicate = next((column for column in columns if columns.count(column) > 1), None)
+    most = limits().columns
+    if len(columns) > most:
+        raise too_large(table, f"has {len(columns):,} columns, more than {most:,}", "columns")
+    seen: set[str] = set()
+    duplicate = next((column for column in columns if column in seen or seen.add(column)), None)  # type: ignore[func-returns-value]
     if duplicate is not None:
         raise MaskMatchError(f"{table} has two columns named {duplicate!r}; give each column a unique name.")
 

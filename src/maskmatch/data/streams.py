@@ -16,11 +16,12 @@ import zlib
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+from maskmatch.data.limits import limits, too_large
 from maskmatch.data.values import is_valid_unicode
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from _typeshed import WriteableBuffer
 
@@ -29,6 +30,9 @@ Source: TypeAlias = str | os.PathLike[str] | IO[str] | IO[bytes]
 
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
+_RATIO_FROM = 16_000_000
+"""Decompressed bytes from which the ratio to the compressed ones counts: small files may be all alike."""
+
 _READ_ERRORS = (OSError, EOFError, zlib.error)
 # UTF-32 comes first: its little-endian mark starts with the bytes of the UTF-16 mark.
 _BYTE_ORDER_MARKS = (
@@ -67,16 +71,21 @@ def source_name(source: Source) -> str:
 
 
 @contextmanager
-def open_lines(source: Source, encoding: str) -> Iterator[Iterator[str]]:
+def open_lines(source: Source, encoding: str, longest: int | None = None) -> Iterator[Iterator[str]]:
     """Open a source as lines of text, with their line ends.
 
     A byte-order mark overrides `encoding`. A line that is not valid in the encoding, or that contains a NUL byte,
     raises when the iteration reaches it. A stream passed by the user stays open.
+
+    Args:
+        source: A path, "-" for standard input, or an open stream of text or bytes.
+        encoding: The encoding of the text.
+        longest: The most characters of a line; None: the limit of a line.
     """
-    name = source_name(source)
+    name, longest = source_name(source), longest or limits().line
     with _open(source, name) as stream:
         if _is_text(stream):
-            yield _check_lines(stream, name, encoding)
+            yield _check_lines(stream, name, encoding, longest)
             return
         decompressed = _decompress(stream, name, gzip_expected=_is_gzip_path(source))
         actual_encoding = _detect_encoding(decompressed.peek(4), encoding)
@@ -87,7 +96,7 @@ def open_lines(source: Source, encoding: str) -> Iterator[Iterator[str]]:
             raise MaskMatchError(
                 f"Unknown encoding {encoding!r}; use a name such as utf-8, utf-16 or latin-1."
             ) from error
-        yield _check_lines(text, name, actual_encoding)
+        yield _check_lines(text, name, actual_encoding, longest)
 
 
 def non_blank_lines(source: Source, encoding: str) -> Iterator[tuple[str, str]]:
@@ -109,7 +118,15 @@ def open_seekable(source: Source) -> Iterator[IO[bytes]]:
         if isinstance(stream, io.BufferedReader) and is_path(source) and not _is_gzip_path(source):
             yield stream
         else:
-            yield io.BytesIO(_decompress(stream, name, gzip_expected=_is_gzip_path(source)).read())
+            yield io.BytesIO(_read_whole(_decompress(stream, name, gzip_expected=_is_gzip_path(source)), name))
+
+
+def _read_whole(stream: io.BufferedReader[_SafeBytes], name: str) -> bytes:
+    most = limits().whole
+    content = stream.read(most + 1)
+    if len(content) > most:
+        raise too_large(name, f"has more than {most:,} bytes, and must be read as a whole", "whole")
+    return content
 
 
 @contextmanager
@@ -160,10 +177,11 @@ def _is_gzip_path(source: Source) -> bool:
 
 def _decompress(stream: IO[bytes], name: str, *, gzip_expected: bool) -> io.BufferedReader[_SafeBytes]:
     """The bytes of a stream, decompressed if they start like a gzip file."""
-    raw = io.BufferedReader(_SafeBytes(stream, name))
+    compressed = _SafeBytes(stream, name)
+    raw = io.BufferedReader(compressed)
     start = raw.peek(2)[:2]
     if start == _GZIP_MAGIC:
-        return io.BufferedReader(_SafeBytes(gzip.GzipFile(fileobj=raw), name))
+        return io.BufferedReader(_Decompressed(gzip.GzipFile(fileobj=raw), name, compressed))
     if start and gzip_expected:
         raise MaskMatchError(f"{name} is not a gzip file; compress it with gzip, or remove .gz from its name.")
     return raw
@@ -176,6 +194,7 @@ class _SafeBytes(io.RawIOBase):
         # read1 returns the bytes that a pipe has now; read would wait for a full buffer.
         self._read = getattr(stream, "read1", stream.read)
         self._name = name
+        self.count = 0  # bytes so far
 
     def readable(self) -> bool:
         return True
@@ -187,7 +206,22 @@ class _SafeBytes(io.RawIOBase):
         except _READ_ERRORS as error:
             raise MaskMatchError(_read_error(error, self._name)) from error
         view[: len(chunk)] = chunk
+        self.count += len(chunk)
         return len(chunk)
+
+
+class _Decompressed(_SafeBytes):
+    """The decompressed bytes of a gzip stream. A small file that expands without end raises an error."""
+
+    def __init__(self, stream: gzip.GzipFile, name: str, compressed: _SafeBytes) -> None:
+        super().__init__(stream, name)
+        self._compressed, self._most = compressed, limits().ratio
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        found = super().readinto(buffer)
+        if self.count > _RATIO_FROM and self.count > self._most * self._compressed.count:
+            raise too_large(self._name, f"expands to more than {self._most} times its size, unlike texts", "ratio")
+        return found
 
 
 def _detect_encoding(start: bytes, encoding: str) -> str:
@@ -195,11 +229,13 @@ def _detect_encoding(start: bytes, encoding: str) -> str:
     return next((detected for mark, detected in _BYTE_ORDER_MARKS if start.startswith(mark)), encoding)
 
 
-def _check_lines(lines: Iterable[str], name: str, encoding: str) -> Iterator[str]:
-    """Yield the lines; raise at the first one that is not valid text."""
+def _check_lines(stream: IO[str], name: str, encoding: str, most: int) -> Iterator[str]:
+    """Yield the lines; raise at the first one that is too long or not valid text."""
     number = 0
     try:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(iter(lambda: stream.readline(most + 1), ""), start=1):
+            if len(line) > most:
+                raise too_large(f"{name}, line {number}", f"has more than {most:,} characters", "line")
             if not is_valid_unicode(line):
                 raise MaskMatchError(f"{name}, line {number} is {_wrong_encoding(encoding)}")
             if "\0" in line:

@@ -75,17 +75,24 @@ def to_python(value: Any) -> Any:
 
     Libraries are recognised by their conversion methods, so none of them has to be imported.
     """
+    try:
+        return _to_python(value)
+    except RecursionError:
+        raise InvalidCellError("a cell is nested too deeply") from None
+
+
+def _to_python(value: Any) -> Any:
     if value is None or (isinstance(value, (str, bool, int, float)) and type(value).__module__ == "builtins"):
         return value
     if isinstance(value, (list, tuple)):
-        return [to_python(item) for item in value]
+        return [_to_python(item) for item in value]
     if isinstance(value, (set, frozenset)):
-        return sorted((to_python(item) for item in value), key=repr)
+        return sorted((_to_python(item) for item in value), key=repr)
     for method in ("tolist", "to_list", "as_py"):
         if callable(getattr(value, method, None)):
             converted = getattr(value, method)()
             # An array of objects may contain arrays.
-            return to_python(converted) if isinstance(converted, list) else converted
+            return _to_python(converted) if isinstance(converted, list) else converted
     return value
 
 

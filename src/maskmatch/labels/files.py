@@ -43,6 +43,9 @@ SEPARATOR = "|"
 
 FILE_SUFFIXES = tuple(f".{name}{end}" for name in get_args(Format) for end in ("", ".gz"))
 PATH_PREFIXES = ("/", "./", "../", "~/")
+COMMA = re.compile(r",(?![^(]*\))")
+"""A comma between names; one in parentheses, as in "Cause-Effect(e1,e2)", belongs to a name."""
+
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -91,19 +94,30 @@ def _labels_from_list(source: str) -> LabelSet:
             raise MaskMatchError(f"{source} is a folder; give a label file in it, or names separated by commas.")
         if source.startswith(PATH_PREFIXES) or source.lower().endswith(FILE_SUFFIXES):
             raise MaskMatchError(f"There is no label file {source}; give a file, or names separated by commas.")
-    return LabelSet.of([name for part in source.split(",") if (name := part.strip())])
+    if source.lstrip().startswith(("[", "{")):
+        return _labels_from_text(source, "--labels")
+    return LabelSet.of([name for part in COMMA.split(source) if (name := part.strip())])
 
 
 def _labels_from_json(path: Path) -> LabelSet:
     """Load labels from a JSON file; errors name the file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+    except (ValueError, OSError) as error:
+        raise MaskMatchError(f"{path} is not valid JSON: {error}") from error
+    return _labels_from_text(text, str(path))
+
+
+def _labels_from_text(text: str, path: str) -> LabelSet:
+    """Load labels from JSON; errors name where it comes from."""
+    try:
+        data = json.loads(text)
         if isinstance(data, list):
             data = [_label_from_object(item) if isinstance(item, Mapping) else item for item in data]
         return LabelSet.of(_with_integer_keys(data))
     except MaskMatchError as error:
         raise MaskMatchError(f"{path}: {error}") from None
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError) as error:
         raise MaskMatchError(f"{path} is not valid JSON: {error}") from error
 
 

@@ -75,7 +75,15 @@ def by_name(labels: Sequence[Any], names: Mapping[Any, str] | None, known: Label
 
 def labels_in(rows: Sequence[Any], multi_label: bool) -> list[Hashable]:
     """Return the distinct labels of the rows, sorted, so that the result does not depend on the order of rows."""
-    distinct = list(dict.fromkeys(id_ for row in rows for id_ in (row if multi_label else [row])))
+    first: dict[Hashable, Hashable] = {}
+    for row in rows:
+        for id_ in row if multi_label else [row]:
+            if isinstance(first.setdefault(id_, id_), bool) != isinstance(id_, bool):
+                raise MaskMatchError(
+                    f"The labels {first[id_]!r} and {id_!r} are equal to Python, so they would be one label; write "
+                    "truth values and numbers as texts."
+                )
+    distinct: list[Any] = list(first)
     try:
         return sorted(distinct)
     except TypeError:  # ids of different types have no order

@@ -151,8 +151,7 @@ def find_model(model: str | Path | None) -> tuple[Path, str]:
         return Path(snapshot_download(name, allow_patterns=list(HUB_FILES))), name
     except Exception as error:  # no network, no such repository, no access, a name that cannot be one
         raise MaskMatchError(
-            f"There is no folder {name}, and the hub has no model of that name or cannot be reached "
-            f"({type(error).__name__})."
+            f"There is no folder {name}, and the hub has no model of that name or cannot be reached."
         ) from error
 
 

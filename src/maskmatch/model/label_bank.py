@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
+from maskmatch.files import Lock, exclusive
 from maskmatch.labels import LabelSet, label_to_json
 from maskmatch.labels.layout import LabelLayout
 from maskmatch.model.centroids import NO_CENTROIDS, Centroids, split_examples
-from maskmatch.model.exclusive import Lock, exclusive
 from maskmatch.model.label_reader import LabelReader, read_origins
 from maskmatch.model.matching import MatchingModel, reads_alike
 from maskmatch.model.vector_cache import VectorCache

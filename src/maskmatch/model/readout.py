@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from torch import nn
 from torch.nn.functional import layer_norm, linear
 from torch.nn.utils import parametrize
 
+from maskmatch.files import Lock
 from maskmatch.model.encoder import hidden_states
 from maskmatch.model.fast.last_layer import LastLayer
 from maskmatch.model.fast.packing import PooledReader
@@ -134,7 +134,7 @@ class PairReadout(nn.Module):
 SHORTCUTS = "_maskmatch_shortcuts"
 """Where an encoder caches its shortcuts: finding them changes the encoder for a moment, so it happens once."""
 
-_preparing = threading.Lock()
+_preparing = Lock()
 
 
 class StateReader:

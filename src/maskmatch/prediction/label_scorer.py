@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskmatch.config.similarity import STEEPNESS
+from maskmatch.files import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -244,7 +245,7 @@ class _OneThread:
     """BLAS has one thread as long as any caller is within; no caller waits for another."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._within = 0
         self._limiter: Any = None
 

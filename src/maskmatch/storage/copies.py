@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +29,10 @@ def folder_bytes(folder: Path) -> bytes:
 
 def load_bytes(data: bytes, load: Callable[[Path], Loaded]) -> Loaded:
     """What a function loads from the folder that :func:`folder_bytes` read."""
-    with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch, zipfile.ZipFile(io.BytesIO(data)) as archive:
-        archive.extractall(scratch)
+    with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                archive.extractall(scratch)
+        except (zipfile.BadZipFile, TypeError, ValueError, OSError, NotImplementedError, zlib.error) as error:
+            raise MaskMatchError(f"These bytes are not those of a saved classifier: {error}.") from error
         return load(Path(scratch))

@@ -34,7 +34,7 @@ from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.model.encoder import Encoder, move_encoder
 from maskmatch.model.label_bank import LabelBank
 from maskmatch.model.mlm_head import Head, HeadConfig, pretrained_head
-from maskmatch.storage.integrity import check_files, read_stable, revision, signed
+from maskmatch.storage.integrity import check_files, is_file_name, read_stable, revision, signed
 from maskmatch.storage.layout import CONFIG_FILE, FORMAT, HEAD_FILE, LABELS_FILE, is_saved, portable_name, read_json
 from maskmatch.storage.model_card import model_card
 
@@ -88,26 +88,51 @@ def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: st
 # -- writing -------------------------------------------------------------------------------------------------
 
 
-def write_classifier(classifier: Classifier, folder: Path) -> str | None:
-    """Write a classifier into a folder, whole or not at all; other files in the folder stay. Returns its revision."""
+def write_classifier(classifier: Classifier, folder: Path, *, sync: bool = True) -> str | None:
+    """Write a classifier into a folder, whole or not at all; other files in the folder stay. Returns its revision.
+
+    Args:
+        classifier: The classifier.
+        folder: The folder.
+        sync: Whether the folder must survive a power loss.
+    """
     check_target(folder)
-    labels = [label_to_json(label) for label in classifier.bank.known_labels.labels]
+    with classifier.bank.lock:  # labels may be edited while the encoder is written
+        known = _Known.of(classifier.bank)
     try:
-        with write_folder(folder, ours=_files(folder)) as scratch:
-            _write_files(classifier, labels, scratch)
+        with write_folder(folder, ours=_files(folder), sync=sync) as scratch:
+            _write_files(classifier, known, scratch)
     except SafetensorError as error:  # a full disk, for instance
         raise MaskMatchError(f"{folder} could not be written: {error}; what was there before is unchanged.") from error
     return revision(folder / CONFIG_FILE)
 
 
-def _write_files(classifier: Classifier, labels: list[dict[str, Any]], folder: Path) -> None:
-    bank, learned = classifier.bank, classifier.bank.learned_state()
+@dataclass(frozen=True)
+class _Known:
+    """What a bank knows at one moment, as it is saved."""
+
+    config: dict[str, Any]
+    labels: list[dict[str, Any]]
+    tensors: dict[str, torch.Tensor]
+    metadata: dict[str, str]
+    learned: dict[str, torch.Tensor]
+    centroids: int
+
+    @classmethod
+    def of(cls, bank: LabelBank) -> _Known:
+        tensors, metadata = bank.state_dict()
+        labels = [label_to_json(label) for label in bank.known_labels.labels]
+        learned = _plain(bank.learned_state())
+        return cls(bank.config.to_json(), labels, _plain(tensors), metadata, learned, len(bank.centroids))
+
+
+def _write_files(classifier: Classifier, known: _Known, folder: Path) -> None:
+    bank, learned = classifier.bank, known.learned
     classifier.encoder.save(folder)
-    tensors, metadata = bank.state_dict()
-    if tensors:
-        save_file(_plain(tensors), folder / LABELS_FILE, metadata={**metadata, "weights": _fingerprint(folder)})
+    if known.tensors:
+        save_file(known.tensors, folder / LABELS_FILE, metadata={**known.metadata, "weights": _fingerprint(folder)})
     if learned:
-        save_file(_plain(learned), folder / HEAD_FILE)
+        save_file(learned, folder / HEAD_FILE)
     head = bank.model.head_config
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -116,11 +141,11 @@ def _write_files(classifier: Classifier, labels: list[dict[str, Any]], folder: P
             "python": platform.python_version(),
         },
         "encoder": portable_name(classifier.encoder.source),
-        "config": bank.config.to_json(),
+        "config": known.config,
         "head": None if head is None else asdict(head),
-        "labels": labels,
+        "labels": known.labels,
         "untrained": bank.model.similarity.untrained,
-        "labels_with_centroids": len(bank.centroids),
+        "labels_with_centroids": known.centroids,
         "training": None if classifier.training is None else asdict(classifier.training),
         "evaluation": None if classifier.evaluation is None else dict(classifier.evaluation),
     }
@@ -142,7 +167,7 @@ def push_classifier(classifier: Classifier, repo_id: str, *, private: bool, toke
     api = HfApi(token=token)
     with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
         folder = Path(scratch) / "model"
-        write_classifier(classifier, folder)
+        write_classifier(classifier, folder, sync=False)
         api.create_repo(repo_id, private=private, exist_ok=True)
         commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message="Upload a maskmatch classifier")
     return str(getattr(commit, "commit_url", commit))
@@ -182,8 +207,7 @@ def read_classifier(folder: Path, source: str, device: str | None = None, *, ver
     return read_stable(folder / CONFIG_FILE, lambda: _read_classifier(folder, source, device, verify))
 
 
-def _read_classifier(folder: Path, source: str, device: str | None, verify: bool) -> tuple[Classifier, bool]:
-    """The classifier, and whether its files were checked to belong together."""
+def _read_classifier(folder: Path, source: str, device: str | None, verify: bool) -> Classifier:
     path = folder / CONFIG_FILE
     own_revision, data = revision(path), read_json(folder, verify=verify)
     try:
@@ -193,7 +217,7 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
         head_config = HeadConfig(**data["head"]) if data.get("head") else None
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{path} is damaged: {error!r} does not fit.") from error
-    missing = [name for name in data.get("files", []) if not (folder / name).exists() and name != CARD_FILE]
+    missing = [name for name in _listed(data) if not (folder / name).exists() and name != CARD_FILE]
     if missing:
         raise MaskMatchError(f"The saved classifier {folder} is incomplete: {', '.join(missing)} is missing.")
     checked = verify and check_files(data, folder, CONFIG_FILE)
@@ -209,7 +233,7 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
     if not config.labels_in_context:
         _load_labels(bank, folder, verified=checked)
     _check_finite(dict(bank.model.named_parameters()), folder)
-    return Classifier(encoder, bank, training, data.get("evaluation"), own_revision), checked
+    return Classifier(encoder, bank, training, data.get("evaluation"), own_revision)
 
 
 def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> None:
@@ -242,7 +266,7 @@ def _check_finite(tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
 
 
 def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}
+    return {name: tensor.detach().clone().contiguous().cpu() for name, tensor in tensors.items()}
 
 
 def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
@@ -267,4 +291,12 @@ def _files(folder: Path) -> list[str]:
     """The files that an earlier save wrote: everything else in the folder is the user's and stays."""
     if not (folder / CONFIG_FILE).exists():
         return []
-    return [str(name) for name in read_json(folder, verify=False).get("files", [])]
+    return _listed(read_json(folder, verify=False))
+
+
+def _listed(data: Mapping[str, Any]) -> list[str]:
+    """The names of files that a folder's JSON file lists."""
+    names = data.get("files", [])
+    if not isinstance(names, list) or not all(is_file_name(name) for name in names):
+        raise MaskMatchError(f"{CONFIG_FILE} is damaged: its list of files holds something else than names.")
+    return names

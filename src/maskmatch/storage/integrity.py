@@ -33,7 +33,8 @@ def signed(data: Mapping[str, Any], folder: Path, own: str, names: Iterable[str]
         own: The name of the JSON file.
         names: The names of the files to digest.
     """
-    result = {**data, KEY: {name: file_digest(folder / name) for name in sorted(set(names) - {own})}}
+    plain: dict[str, Any] = json.loads(json.dumps(data))  # as it will be read: keys are texts
+    result = {**plain, KEY: {name: file_digest(folder / name) for name in sorted(set(names) - {own})}}
     result[KEY][own] = _content_digest(result, own)
     return result
 
@@ -58,6 +59,8 @@ def check_files(data: Mapping[str, Any], folder: Path, own: str, names: Iterable
     for name, digest in digests.items():
         if name == own or (names is not None and name not in names):
             continue
+        if not is_file_name(name):
+            raise _changed(folder / own)
         try:
             found = file_digest(folder / name)
         except OSError as error:
@@ -67,25 +70,30 @@ def check_files(data: Mapping[str, Any], folder: Path, own: str, names: Iterable
     return True
 
 
-def read_stable(path: Path, read: Callable[[], tuple[Read, bool]]) -> Read:
+def is_file_name(name: object) -> bool:
+    """Whether this is the plain name of a file in a folder, and no path that leads out of it."""
+    return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & set("/\\\0")
+
+
+def read_stable(path: Path, read: Callable[[], Read]) -> Read:
     """Read a folder; read it again if another process replaced it meanwhile.
 
     Args:
         path: The folder's JSON file, which stands for the whole folder.
-        read: Reads the folder, and says whether its files were checked to belong together.
+        read: Reads the folder.
     """
     for _ in range(ATTEMPTS):
         before = revision(path)
         try:
-            result, checked = read()
+            result = read()
         except (MaskMatchError, OSError):
             if revision(path) == before:
                 raise
             continue
-        if checked or revision(path) == before:
+        if revision(path) == before:  # what was read belongs together
             return result
     with locked(path.parent):  # it is replaced all the time: keep the writers out
-        return read()[0]
+        return read()
 
 
 def revision(path: Path) -> str | None:

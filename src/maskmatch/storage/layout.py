@@ -46,7 +46,7 @@ def read_json(folder: Path, *, verify: bool = True) -> dict[str, Any]:
     if not isinstance(found, int) or found > FORMAT:
         raise MaskMatchError(
             f"{folder} was saved by a newer maskmatch "
-            f"({data.get('versions', {}).get('maskmatch', 'unknown')}, format {found}); this one reads "
+            f"({dict(data.get('versions') or {}).get('maskmatch', 'unknown')}, format {found}); this one reads "
             f"formats up to {FORMAT}: upgrade with pip install -U maskmatch."
         )
     if verify:

@@ -5,58 +5,95 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from typing import TYPE_CHECKING
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
+from transformers import TrainerCallback
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.files import write_text
+from maskmatch.files import file_digest, sync_folder, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     import torch
 
 logger = logging.getLogger("maskmatch")
 
 RUN_FILE = "maskmatch-run.json"
-PARTS = ("model.safetensors", "optimizer.pt", "scheduler.pt", "trainer_state.json")
-"""The files that a checkpoint needs; a crash may have left one without some of them."""
+SEAL_FILE = "maskmatch-checkpoint.json"
+"""The SHA-256 of all files of a checkpoint, written last: a checkpoint without it is not complete."""
+
+
+class CheckpointSealer(TrainerCallback):
+    """Seals each checkpoint that a run can be resumed from, after everything else was written into it."""
+
+    def on_save(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        """Write the digests of all files, when they are on the disk."""
+        if state.is_world_process_zero and not args.save_only_model:
+            checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            sync_folder(checkpoint)
+            digests = {path.name: file_digest(path) for path in sorted(checkpoint.iterdir()) if path.is_file()}
+            write_text(checkpoint / SEAL_FILE, json.dumps(digests, indent=2) + "\n")
+
+
+@contextmanager
+def writing_checkpoints(folder: str) -> Iterator[None]:
+    """Errors of a disk within, such as a full one, become a sentence."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise MaskMatchError(f"Training stopped: a checkpoint could not be written to {folder}: {error}.") from error
+    except RuntimeError as error:  # torch's own writer
+        if "PytorchStreamWriter" not in str(error) and "inline_container" not in str(error):
+            raise
+        raise MaskMatchError(
+            f"Training stopped: a checkpoint could not be written to {folder}; is the disk full?"
+        ) from error
 
 
 def checkpoint_to_resume(
-    folder: Path,
-    resume: bool,
-    run: Mapping[str, object],
-    weights: Mapping[str, torch.Tensor],
-    parts: Sequence[str] = PARTS,
+    folder: Path, resume: bool, run: Mapping[str, object], weights: Mapping[str, torch.Tensor]
 ) -> str | None:
-    """The newest complete checkpoint of a run; None for a new run, whose identity is written into the folder.
+    """The newest complete checkpoint of a run; None for a run from its start, whose identity is written down.
 
     Args:
         folder: The folder of the checkpoints.
         resume: Whether to resume from the last checkpoint; otherwise there must be none yet.
         run: The identity of the run: a digest of its data, and its settings.
         weights: The model's weights, to compare those of the checkpoint with.
-        parts: The files of a complete checkpoint.
     """
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2] or 0), reverse=True)
-    if not resume:
-        if found:
-            raise MaskMatchError(
-                f"{folder} holds the checkpoints of an earlier run; resume it, or choose another folder."
-            )
-        write_text(folder / RUN_FILE, json.dumps(run, indent=2) + "\n")
-        return None
-    whole = [path for path in found if all((path / part).is_file() for part in parts)]
-    if not whole:
-        raise MaskMatchError(f"There is no complete checkpoint in {folder} to resume from.")
-    for path in found[: found.index(whole[0])]:
-        logger.warning("%s is incomplete and is skipped.", path)
-    _check_run(folder, run)
-    _check_weights(whole[0], weights)
-    return str(whole[0])
+    if resume and not found:
+        raise MaskMatchError(f"There is no checkpoint in {folder} to resume from.")
+    if resume:
+        _check_run(folder, run)
+    for path in found:
+        if _is_complete(path):
+            if not resume:
+                raise MaskMatchError(
+                    f"{folder} holds the checkpoints of an earlier run; resume it, or choose another folder."
+                )
+            _check_weights(path, weights)
+            return str(path)
+        logger.warning("%s is incomplete or damaged, so it is removed.", path)
+        shutil.rmtree(path)
+    if resume:
+        logger.warning("No checkpoint in %s is complete; training starts from its beginning.", folder)
+    write_text(folder / RUN_FILE, json.dumps(run, indent=2) + "\n")
+    return None
+
+
+def _is_complete(checkpoint: Path) -> bool:
+    """Whether all files of a checkpoint are as they were written."""
+    try:
+        digests = dict(json.loads((checkpoint / SEAL_FILE).read_text(encoding="utf-8")))
+        return all(file_digest(checkpoint / name) == digest for name, digest in digests.items())
+    except (OSError, ValueError, TypeError):
+        return False
 
 
 def _check_run(folder: Path, run: Mapping[str, object]) -> None:

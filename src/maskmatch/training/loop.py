@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,11 +21,11 @@ from transformers import (
 
 from maskmatch.config.training import TrainingConfig, TrainingSummary
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import scratch_folder
 from maskmatch.progress import progress_bar
 from maskmatch.training.batches import EpochOrder, TokenBatches, batch_count, needs_token_batches
-from maskmatch.training.checkpoints import PARTS, checkpoint_to_resume
+from maskmatch.training.checkpoints import CheckpointSealer, checkpoint_to_resume, writing_checkpoints
 from maskmatch.training.divergence import check_learned
-from maskmatch.training.label_sampling import MEMORY_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,11 +90,14 @@ def train(
     model.dropout = model.default_dropout if config.dropout is None else config.dropout
     if data.memory is not None:
         callbacks = [*callbacks, LabelMemorySaver(data.memory)]
-    with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
+    if config.checkpoints is not None:
+        callbacks = [*callbacks, CheckpointSealer()]  # last: it seals what the others wrote
+    with scratch_folder() as scratch:
         trainer = _trainer(model, data, config, evaluate, callbacks, scratch=scratch)
         started = time.perf_counter()
         try:
-            result = trainer.train(resume_from_checkpoint=checkpoint)
+            with writing_checkpoints(str(trainer.args.output_dir)):
+                result = trainer.train(resume_from_checkpoint=checkpoint)
         finally:
             model.eval()  # also when training was interrupted
         seconds = time.perf_counter() - started
@@ -118,8 +120,7 @@ def _checkpoint(model: MatchingModel, data: BatchSource, config: TrainingConfig)
     if config.checkpoints is None:
         return None
     folder = Path(config.checkpoints).expanduser()
-    parts = PARTS if data.memory is None else (*PARTS, MEMORY_FILE)
-    checkpoint = checkpoint_to_resume(folder, config.resume, _run(model, data, config), model.state_dict(), parts)
+    checkpoint = checkpoint_to_resume(folder, config.resume, _run(model, data, config), model.state_dict())
     if data.memory is not None and checkpoint is not None:
         data.memory.load(Path(checkpoint))
     return checkpoint

@@ -58,7 +58,7 @@ class _NameProblem:
 
 UNINFORMATIVE = _NameProblem(
     "uninformative",
-    '"{}" is uninformative: the encoder finds it similar to meaningless names such as "label 7".',
+    '"{}" is uninformative: the encoder finds it similar to meaningless names such as "item" or "class b".',
     "Describe what its texts have in common, in dictionary words.",
 )
 

@@ -25,6 +25,15 @@ _inherited: list[Any] = []
 """Sessions of a parent process: to free one would wait for threads that a forked process does not have."""
 
 
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """What changes if a file is replaced or written; None if it is gone."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
 class OnnxRuntime:
     """Computes input vectors with onnxruntime.
 
@@ -33,7 +42,8 @@ class OnnxRuntime:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path = path.resolve()  # the process may change its folder
+        self._file = _identity(self._path)
         self._start()
 
     def _start(self) -> None:
@@ -58,6 +68,8 @@ class OnnxRuntime:
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
         """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
         if self._process != os.getpid():  # a forked process has none of the session's threads
+            if _identity(self._path) != self._file:
+                raise MaskMatchError(f"{self._path} was replaced after it was loaded; load the export again.")
             _inherited.append(self._session)
             self._start()
         arrays = {name: getattr(batch, name) for name in self._inputs}

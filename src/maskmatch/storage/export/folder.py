@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from maskmatch.prediction.pipeline import Pipeline
 from maskmatch.prediction.runtimes import load_runtime, runtime_row
 from maskmatch.prediction.search import ApproximateSearch, MeasuredIndex, SearchReport
 from maskmatch.prompts import PromptTokenizer, Vocabulary
-from maskmatch.storage.integrity import check_files, read_stable, signed
+from maskmatch.storage.integrity import check_files, read_stable, revision, signed
 from maskmatch.storage.layout import EXPORT_FILE, portable_name
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Export:
         parity: How much it differs from torch, as ``Parity.to_dict`` gives it; None before it was measured.
         notes: What a reader of its metrics should know.
         versions: The versions of the libraries that wrote it.
+        revision: What identifies the content of the folder that it was loaded from.
     """
 
     source: str
@@ -69,6 +70,7 @@ class Export:
     parity: dict[str, Any] | None
     notes: list[str]
     versions: dict[str, str]
+    revision: str | None = None
 
 
 def write_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
@@ -124,15 +126,16 @@ def read_export(
     return read_stable(folder / EXPORT_FILE, lambda: _read_export(folder, with_index, runtime, verify))
 
 
-def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> tuple[tuple[Pipeline, Export], bool]:
-    """The export, and whether its files were checked to belong together."""
+def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> tuple[Pipeline, Export]:
+    own_revision = revision(folder / EXPORT_FILE)
     data = _read_json(folder)
     files = (runtime_row(runtime).file, *FILES, *([INDEX_FILE] if "index" in data else []))
     missing = [name for name in files if not (folder / name).exists()]
     if missing:
         raise MaskMatchError(f"The export {folder} is incomplete: {', '.join(missing)} is missing.")
     used = [name for name in files if with_index or name != INDEX_FILE]
-    checked = verify and check_files(data, folder, EXPORT_FILE, used)
+    if verify:
+        check_files(data, folder, EXPORT_FILE, used)
     try:
         config = MatcherConfig.from_json(data["config"])
         if data["format"] == 1 and len(config.prompts) > 1:
@@ -150,7 +153,8 @@ def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> 
     graph = load_runtime(runtime, folder)
     label_graph = graph if config.labels_in_context else None
     index = None if report is None else _read_index(folder / INDEX_FILE, report, scorer)
-    return (Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index), export), checked
+    export = replace(export, revision=own_revision)
+    return Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index), export
 
 
 def _read_json(folder: Path) -> dict[str, Any]:

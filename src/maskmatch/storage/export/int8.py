@@ -9,6 +9,7 @@ import numpy as np
 from maskmatch.files import write_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 WEIGHT_STEPS = 63
@@ -55,6 +56,7 @@ class _Rewriter:
                 self._users.setdefault(name, []).append(node)
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
+        self._matrices: dict[str, str] = {}  # the prefixes of quantised matrices, by name
         self._rows: dict[str, str] = {}  # what is quantised already, by the name of its float form
         self._merged: set[str] = set()  # outputs of nodes that are part of another one now
 
@@ -77,7 +79,7 @@ class _Rewriter:
                 replaced.add(weight.name)
             elif not node.output or node.output[0] not in self._merged:
                 self._nodes.append(node)
-        used = {name for node in self._nodes for name in node.input}
+        used = set(_inputs(self._nodes))
         kept = [each for each in self._graph.initializer if each.name not in replaced or each.name in used]
         del self._graph.node[:], self._graph.initializer[:]
         self._graph.node.extend(self._nodes)
@@ -87,16 +89,9 @@ class _Rewriter:
 
     def _product(self, node: Any, weight: Any) -> None:
         """A product (…, k) x (k, n), and the bias that is added to it."""
-        from onnx import numpy_helper
-
-        matrix = numpy_helper.to_array(weight)  # (k, n)
-        scales = np.maximum(np.abs(matrix).max(axis=0), SMALLEST) / WEIGHT_STEPS  # (n,)
-        name = f"int8_product_{len(self._nodes)}_"
-        rows = self._quantised_rows(node.input[0], len(matrix))
-        self._constant(f"{name}weights", np.round(matrix / scales).astype(np.int8))
-        self._constant(f"{name}scales", scales.astype(np.float32))
-        self._constant(f"{name}width", np.array([matrix.shape[1]], np.int64))
-        inputs = [f"{rows}bytes", f"{name}weights", "int8_one", f"{name}scales", "int8_middle"]
+        name, matrix = f"int8_product_{len(self._nodes)}_", self._quantised_weights(weight)
+        rows = self._quantised_rows(node.input[0], weight.dims[0])
+        inputs = [f"{rows}bytes", f"{matrix}weights", "int8_one", f"{matrix}scales", "int8_middle"]
         self._node("MatMulIntegerToFloat", inputs, f"{name}columns", domain=CONTRIBUTED)  # scaled by column
         self._node("Mul", [f"{name}columns", f"{rows}scale"], f"{name}product")
         result, target = f"{name}product", node.output[0]
@@ -107,8 +102,24 @@ class _Rewriter:
             result, target = f"{name}biased", add.output[0]
             self._merged.add(target)
         self._node("Slice", [f"{rows}shape", "int8_first", "int8_last"], f"{name}lead")
-        self._node("Concat", [f"{name}lead", f"{name}width"], f"{name}shape", axis=0)
+        self._node("Concat", [f"{name}lead", f"{matrix}width"], f"{name}shape", axis=0)
         self._node("Reshape", [result, f"{name}shape"], target)
+
+    def _quantised_weights(self, weight: Any) -> str:
+        """The prefix of what stands for a constant matrix (k, n): bytes, a scale per column, its width.
+
+        Some encoders use one matrix in all layers.
+        """
+        if weight.name not in self._matrices:
+            from onnx import numpy_helper
+
+            own = self._matrices[weight.name] = f"int8_matrix_{len(self._matrices)}_"
+            matrix = numpy_helper.to_array(weight)
+            scales = np.maximum(np.abs(matrix).max(axis=0), SMALLEST) / WEIGHT_STEPS  # (n,)
+            self._constant(f"{own}weights", np.round(matrix / scales).astype(np.int8))
+            self._constant(f"{own}scales", scales.astype(np.float32))
+            self._constant(f"{own}width", np.array([matrix.shape[1]], np.int64))
+        return self._matrices[weight.name]
 
     def _quantised_rows(self, name: str, width: int) -> str:
         """The prefix of what stands for an input (…, k): its rows as bytes (rows, k), their scale (rows, 1), its shape.
@@ -149,3 +160,12 @@ class _Rewriter:
         from onnx import helper
 
         self._nodes.append(helper.make_node(operator, inputs, [output], name=f"{output}_node", **attributes))
+
+
+def _inputs(nodes: Iterable[Any]) -> Iterator[str]:
+    """The names of everything that nodes read, in their subgraphs too."""
+    for node in nodes:
+        yield from node.input
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _inputs(graph.node)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.files import recover
+from maskmatch.files import recover, resolved
 from maskmatch.prediction.predictor import Predictor
 from maskmatch.storage.export.folder import read_export
 from maskmatch.storage.integrity import revision
@@ -32,8 +33,8 @@ class ExportedMatcher(Predictor):
 
     def __init__(self, pipeline: Pipeline, export: Export, name: str, *, verbose: bool = True) -> None:
         super().__init__(verbose=verbose)
-        self._revision = revision(Path(name) / EXPORT_FILE)
         self.export = export
+        self.loaded_from: tuple[Path, dict[str, Any]] | None = None
         self._pipeline = pipeline
         self._name = name
 
@@ -63,15 +64,27 @@ class ExportedMatcher(Predictor):
         pipeline, export = read_export(path, with_index=search != "exact", runtime=runtime, verify=verify)
         config = pipeline.config.changed({"threshold": threshold, "search": search})
         matcher = cls(replace(pipeline, config=config), export, str(path), verbose=verbose)
+        matcher.loaded_from = resolved(path), {"runtime": runtime, "verify": verify}
         if threshold is not None:
             matcher.check_multi_label()
         return matcher
 
     def __reduce__(self) -> Any:
         """Copies for other processes load the same folder."""
-        config = self.config
-        options = {"threshold": config.threshold if config.multi_label else None, "search": config.search}
-        return _copied, (type(self), str(Path(self._name).resolve()), self._revision, options, self.verbose)
+        if self.loaded_from is None:
+            raise MaskMatchError("Only an export that was loaded from a folder can be sent to another process.")
+        folder, options = self.loaded_from
+        threshold = self.config.threshold if self.config.multi_label else None
+        options = {**options, "threshold": threshold, "search": self.config.search, "verbose": self.verbose}
+        return _copied, (type(self), str(folder), self.export.revision, options)
+
+    def __copy__(self) -> ExportedMatcher:
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ExportedMatcher:
+        return copy.copy(self)  # nothing of it changes
 
     @property
     def labels(self) -> LabelSet:
@@ -99,10 +112,8 @@ class ExportedMatcher(Predictor):
         return self._pipeline
 
 
-def _copied(
-    cls: type[ExportedMatcher], folder: str, known: str | None, options: dict[str, Any], verbose: bool
-) -> ExportedMatcher:
+def _copied(cls: type[ExportedMatcher], folder: str, known: str | None, options: dict[str, Any]) -> ExportedMatcher:
     """The same export in another process; MaskMatchError if the folder holds another one now."""
     if revision(Path(folder) / EXPORT_FILE) != known:
         raise MaskMatchError(f"{folder} was changed after it was loaded; load it again in this process.")
-    return cls.from_pretrained(folder, **options, verbose=verbose)
+    return cls.from_pretrained(folder, **options)

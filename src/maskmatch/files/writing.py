@@ -1,4 +1,4 @@
-"""Files: a folder or a file is replaced completely or not at all, and stays after a power loss; locks; digests."""
+"""Writing: a folder or a file is replaced completely or not at all, and stays after a power loss."""
 
 from __future__ import annotations
 
@@ -14,40 +14,38 @@ import tempfile
 import threading
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.files.locks import locked, resolved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 STALE_AFTER = 24 * 60 * 60
 """Age in seconds at which the scratch folder of another machine counts as abandoned."""
 
-LOCK_SECONDS = 60.0
-"""How long to wait for a process or thread that holds the lock of a folder."""
-
-LOCK_PAUSE = 0.02
 BLOCK = 1 << 20
 
 
 @contextmanager
-def write_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
+def write_folder(folder: Path, ours: Sequence[str] = (), *, sync: bool = True) -> Iterator[Path]:
     """Yield a scratch folder to write into; replace ``folder`` with it if the block succeeds.
 
     Args:
         folder: The folder to write.
         ours: The names of files that this program owns: those of an earlier save are dropped. All other files in the
             folder belong to the user and are copied into the new folder.
+        sync: Whether the folder must survive a power loss.
     """
-    folder = folder.resolve()  # follows a symbolic link, so that its target is replaced, not the link
+    folder = resolved(folder)  # follows a symbolic link, so that its target is replaced, not the link
     with locked(folder):
         try:
             recover(folder)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            _remove_abandoned(folder)
+            _remove_abandoned(_scratch_folders(folder))
             scratch = Path(
                 tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=f".{_process_name()}.writing", dir=folder.parent)
             )
@@ -57,9 +55,11 @@ def write_folder(folder: Path, ours: Sequence[str] = ()) -> Iterator[Path]:
             yield scratch
             copied = _copy_user_files(folder, scratch, ours)
             _apply_umask(scratch, skip=copied)
-            sync_folder(scratch)
+            if sync:
+                sync_folder(scratch)
             _swap(scratch, folder)
-            _sync(folder.parent)
+            if sync:
+                _sync(folder.parent)
         except OSError as error:
             raise MaskMatchError(
                 f"{folder} could not be written: {error}; the previous content is unchanged."
@@ -106,138 +106,28 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
+@contextmanager
+def scratch_folder() -> Iterator[str]:
+    """A temporary folder. Those that killed processes of this program left behind are removed, too."""
+    home = Path(tempfile.gettempdir())
+    _remove_abandoned(home.glob("maskmatch.*.writing"))
+    with tempfile.TemporaryDirectory(prefix="maskmatch.", suffix=f".{_process_name()}.writing") as scratch:
+        yield scratch
+
+
 def recover(folder: Path) -> None:
     """Restore a folder after a crash between the two renames of a swap, which leaves it under its backup name.
 
     The crash also left the scratch folder. Without one the backup is of a swap that was completed, so a folder that is
     missing was deleted by the user.
     """
-    folder = folder.resolve()
+    folder = resolved(folder)
     backup = _backup_path(folder)
     if folder.exists() or not backup.is_dir():
         return
     with locked(folder):  # a process that is writing it may be between the two renames
         if not folder.exists() and backup.is_dir() and _scratch_folders(folder):
             backup.rename(folder)
-
-
-# -- locks ---------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def locked(folder: Path, seconds: float | None = None) -> Iterator[None]:
-    """Hold the lock of a folder: no other process or thread that asks for it writes the folder meanwhile.
-
-    A thread may ask for a lock that it holds. Readers need none: a folder is always whole.
-
-    Args:
-        folder: The folder; it may not exist yet.
-        seconds: How long to wait; None: LOCK_SECONDS.
-    """
-    folder = folder.resolve()
-    deadline = time.monotonic() + (LOCK_SECONDS if seconds is None else seconds)
-    with _locks_guard:
-        lock = _locks.setdefault(folder, _FolderLock(folder))
-    lock.acquire(deadline)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-class _FolderLock:
-    """The lock of a folder: a lock among threads, and a locked file beside the folder among processes."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._path = folder.with_name(f".{folder.name}.lock")
-        self._threads = threading.RLock()
-        self._depth = 0
-        self._file = -1
-
-    def acquire(self, deadline: float) -> None:
-        if not self._threads.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise self._busy()
-        try:
-            if self._depth == 0:
-                self._file = self._lock_file(deadline)
-            self._depth += 1
-        except BaseException:
-            self._threads.release()
-            raise
-
-    def release(self) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self.forget(remove=True)
-        self._threads.release()
-
-    def forget(self, *, remove: bool = False) -> None:
-        """Close the file, and remove it while it is still locked, so that nobody else can have locked it."""
-        file, self._file = self._file, -1
-        if file < 0:
-            return
-        if remove and os.name == "posix":  # elsewhere an open file cannot be removed
-            self._path.unlink(missing_ok=True)
-        os.close(file)
-
-    def _lock_file(self, deadline: float) -> int:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            while True:
-                file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-                if _try_lock(file) and _is_at(file, self._path):
-                    return file
-                os.close(file)
-                if time.monotonic() > deadline:
-                    raise self._busy()
-                time.sleep(LOCK_PAUSE)
-        except OSError as error:
-            raise MaskMatchError(f"{self._folder} cannot be written: {error.strerror}.") from error
-
-    def _busy(self) -> MaskMatchError:
-        return MaskMatchError(f"{self._folder} is being written by another process or thread; try again later.")
-
-
-_locks: dict[Path, _FolderLock] = {}
-_locks_guard = threading.Lock()
-
-
-def _forget_locks() -> None:
-    """A forked process holds none of the locks of its parent."""
-    global _locks_guard  # noqa: PLW0603 - another thread of the parent may have held it
-    _locks_guard = threading.Lock()
-    for lock in _locks.values():
-        lock.forget()
-    _locks.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_locks)
-
-
-def _try_lock(file: int) -> bool:
-    """Lock an open file, unless another process has locked it."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-def _is_at(file: int, path: Path) -> bool:
-    """Whether an open file is still the one at a path: its last owner may have removed it before it was locked."""
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 # -- scratch folders -----------------------------------------------------------------------------------------
@@ -247,14 +137,16 @@ def _scratch_folders(folder: Path) -> list[Path]:
     return list(folder.parent.glob(f".{glob.escape(folder.name)}.*.writing"))
 
 
-def _remove_abandoned(folder: Path) -> None:
+def _remove_abandoned(folders: Iterable[Path]) -> None:
     """Remove the scratch folders of processes that were killed; keep those that may still be written."""
-    for path in _scratch_folders(folder):
+    for path in folders:
+        abandoned = False
         host, _, process = path.name.split(".")[-2].rpartition("-")
         if host == _process_name().rpartition("-")[0] and process.isdecimal():
             abandoned = not _is_running(int(process))
         else:  # of another machine, so its process cannot be checked from here
-            abandoned = time.time() - path.stat().st_mtime > STALE_AFTER
+            with suppress(FileNotFoundError):
+                abandoned = time.time() - path.stat().st_mtime > STALE_AFTER
         if abandoned:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -342,14 +234,20 @@ def sync_folder(folder: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Write a file, or the list of a folder's files, to the disk."""
-    if path.is_dir() and os.name != "posix":  # folders cannot be opened
-        return
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
+    """Write a file, or the list of a folder's files, to the disk. Some file systems cannot do that for folders."""
+    if not path.is_dir():
+        file = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+    elif os.name == "posix":
+        with suppress(OSError):
+            file = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
 
 
 def _backup_path(folder: Path) -> Path:
@@ -357,6 +255,14 @@ def _backup_path(folder: Path) -> Path:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    """The permissions that new files do not get. Where it must be set to be read, one thread at a time does."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("Umask:")), 8)
+    with _umask_lock:
+        mask = os.umask(0)
+        os.umask(mask)
+        return mask
+
+
+_umask_lock = threading.Lock()
