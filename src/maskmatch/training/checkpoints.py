@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,10 @@ logger = logging.getLogger("maskmatch")
 RUN_FILE = "maskmatch-run.json"
 SEAL_FILE = "maskmatch-checkpoint.json"
 """The SHA-256 of all files of a checkpoint, written last: a checkpoint without it is not complete."""
+
+
+STATE_FILE = "trainer_state.json"
+"""What transformers writes last into a checkpoint."""
 
 
 class CheckpointSealer(TrainerCallback):
@@ -71,16 +74,14 @@ def checkpoint_to_resume(
         raise MaskMatchError(f"There is no checkpoint in {folder} to resume from.")
     if resume:
         _check_run(folder, run)
-    for path in found:
-        if _is_complete(path):
-            if not resume:
-                raise MaskMatchError(
-                    f"{folder} holds the checkpoints of an earlier run; resume it, or choose another folder."
-                )
-            _check_weights(path, weights)
-            return str(path)
-        logger.warning("%s is incomplete or damaged, so it is removed.", path)
-        shutil.rmtree(path)
+    complete = next((path for path in found if _is_complete(path)), None)
+    if not resume and (complete is not None or any((path / STATE_FILE).exists() for path in found)):
+        raise MaskMatchError(f"{folder} holds the checkpoints of an earlier run; resume it, or choose another folder.")
+    for path in found[: None if complete is None else found.index(complete)]:
+        logger.warning("%s is incomplete or damaged and is skipped.", path)
+    if complete is not None:
+        _check_weights(complete, weights)
+        return str(complete)
     if resume:
         logger.warning("No checkpoint in %s is complete; training starts from its beginning.", folder)
     write_text(folder / RUN_FILE, json.dumps(run, indent=2) + "\n")
