@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from transformers import TrainerCallback
 from maskmatch import MaskMatcher, MaskMatchError, SimilarityConfig, TrainingConfig
 from maskmatch.config.methods import ANY_TEXT_METHODS
 from maskmatch.model.encoder import Encoder
-from maskmatch.training.checkpoints import SEAL_FILE
 from matcher_tools import new_matcher
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
@@ -336,43 +334,6 @@ class TestStopping:
         again.fit(TEXTS, TRUTH, checkpoints=tmp_path, resume=True, **SHORT)
         ours, theirs = weights(first), weights(again)
         assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-
-    @pytest.mark.parametrize(
-        "part", ["optimizer.pt", "scheduler.pt", "trainer_state.json", "rng_state.pth", "model.safetensors", "seal"]
-    )
-    def test_a_damaged_checkpoint_is_skipped(
-        self, tiny: Tiny, tmp_path: Path, part: str, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        first = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, checkpoints=tmp_path, **SHORT)
-        newest = max(tmp_path.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]))
-        damaged = newest / (SEAL_FILE if part == "seal" else part)
-        damaged.write_bytes(damaged.read_bytes()[:-20])
-        again = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-        again.fit(TEXTS, TRUTH, checkpoints=tmp_path, resume=True, **SHORT)
-        assert f"{newest.name} is incomplete or damaged" in caplog.text
-        assert same_weights(first, again)
-
-    def test_a_run_that_was_killed_in_its_first_checkpoint_starts_again(self, tiny: Tiny, tmp_path: Path) -> None:
-        whole = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(
-            TEXTS, TRUTH, checkpoints=tmp_path / "whole", **SHORT
-        )
-        for resume in (False, True):
-            folder = tmp_path / str(resume)
-            folder.mkdir()
-            shutil.copy(tmp_path / "whole" / "maskmatch-run.json", folder)
-            (folder / "checkpoint-2").mkdir()
-            (folder / "checkpoint-2" / "model.safetensors").write_bytes(b"half")
-            again = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-            again.fit(TEXTS, TRUTH, checkpoints=folder, resume=resume, **SHORT)
-            assert same_weights(whole, again)
-
-    def test_a_full_disk_is_a_sentence(self, tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def full(*_: Any, **__: Any) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(torch, "save", full)
-        with pytest.raises(MaskMatchError, match="a checkpoint could not be written.*No space left"):
-            MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, checkpoints=tmp_path, **SHORT)
 
     def test_a_folder_of_checkpoints_belongs_to_one_run(self, tiny: Tiny, tmp_path: Path) -> None:
         MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, checkpoints=tmp_path, **SHORT)

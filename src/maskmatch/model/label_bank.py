@@ -164,7 +164,7 @@ class LabelBank:
 
     @exclusive
     def start_with(self, labels: LabelSet) -> None:
-        """Take the first labels of a classifier that has none; a method that learns them must then be trained."""
+        """Take the first labels of a classifier; a method that learns them must then be trained."""
         self._set(labels)
 
     @exclusive
@@ -189,7 +189,9 @@ class LabelBank:
     def centroids_of(self, labels: LabelSet) -> Centroids:
         """The centroids of those labels that are the bank's own, by id and name."""
         own = self._labels
-        same = [] if own is None else [id_ for id_ in labels if id_ in own and _same_name(labels, own, id_)]
+        if own is None:
+            return NO_CENTROIDS
+        same = [id_ for id_ in labels if id_ in own and labels.label(id_).name == own.label(id_).name]
         return self._centroids.renamed({id_: id_ for id_ in same})
 
     @exclusive
@@ -391,10 +393,6 @@ class LabelBank:
     def _id_digest(self) -> str:
         """A digest of the ids of the labels."""
         return _digest([label_to_json(label)["id"] for label in self.known_labels.labels])
-
-
-def _same_name(one: LabelSet, other: LabelSet, id_: Hashable) -> bool:
-    return one.label(id_).name == other.label(id_).name
 
 
 def _digest(data: Any) -> str:
