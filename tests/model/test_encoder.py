@@ -6,7 +6,7 @@ import copy
 import json
 import shutil
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -317,3 +317,12 @@ def test_a_folder_that_is_not_there_is_not_looked_for_on_the_hub(name: str) -> N
 def test_a_hub_model_that_cannot_be_fetched_is_refused(name: str) -> None:
     with pytest.raises(MaskMatchError, match="the hub has no model of that name or cannot be reached"):
         find_model(name)
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+def test_an_attention_from_the_hub_is_refused(tiny: Any, tmp_path: Path, key: str) -> None:
+    shutil.copytree(tiny("bert"), tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    (tmp_path / "model" / "config.json").write_text(json.dumps({**config, key: "someone/kernel"}))
+    with pytest.raises(MaskMatchError, match="'someone/kernel'"):
+        Encoder.load(tmp_path / "model", "model")

@@ -112,7 +112,8 @@ def test_the_card_may_be_edited(tiny: Tiny, tmp_path: Path) -> None:
 
 def test_no_folder_of_this_machine_is_written(tiny: Tiny, tmp_path: Path) -> None:
     matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
-    matcher.fit(TEXTS, TRUTH, **SHORT, checkpoints=tmp_path / "checkpoints")
+    named = {"run_name": str(tmp_path / "run")}
+    matcher.fit(TEXTS, TRUTH, **SHORT, checkpoints=tmp_path / "checkpoints", arguments=named)
     matcher.evaluate(TEXTS, TRUTH)
     folder = matcher.save_pretrained(tmp_path / "model")
     export(MaskMatcher.from_pretrained(folder), tmp_path / "export")

@@ -224,3 +224,12 @@ def test_a_classifier_with_other_labels_is_replaced_only_on_request(tiny: Tiny, 
     MaskMatcher.from_pretrained(tmp_path / "m").remove_labels(["voucher"]).save_pretrained(tmp_path / "m")
     other.save_pretrained(tmp_path / "m", overwrite=True)
     assert list(MaskMatcher.from_pretrained(tmp_path / "m").labels or []) == ["refund", "parcel"]
+
+
+def test_label_names_are_text_in_the_card(tiny: Tiny, tmp_path: Path) -> None:
+    names = ["<script>alert(1)</script>", "![x](http://example.com/pixel.png)", "a|b"]
+    card = (MaskMatcher.from_pretrained(tiny("bert"), names).save_pretrained(tmp_path / "m") / "README.md").read_text()
+    reads = card[card.index("| label |") :]
+    assert "| <script>" not in reads
+    assert "| ![x](" not in reads
+    assert "a\\|b" in reads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ DEFAULT_MODEL = "maskmatch-minilm"
 
 DEFAULT_ADAPTER = Path(__file__).parent / "default_adapter"
 DEFAULT_MAX_LENGTH = 256
+ATTENTIONS = ("eager", "sdpa")
 HUB_FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 """What is downloaded of a hub model: never pickled weights, never code."""
 
@@ -251,6 +253,21 @@ def _check_folder(folder: Path, source: str) -> None:
         raise MaskMatchError(
             f"{source} has no safetensors weights; pickled weights are not loaded, because they can run code."
         )
+    _check_attention(folder / "config.json")
+
+
+def _check_attention(path: Path) -> None:
+    """Raise if a config asks for an attention that transformers would fetch from the hub as compiled code."""
+    try:
+        data = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return  # transformers will say what is wrong with it
+    for key in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
+        if data.get(key) not in (None, *ATTENTIONS):
+            raise MaskMatchError(
+                f"{path} asks for the attention {data[key]!r}, which may be code from elsewhere; remove {key}, or "
+                f"choose one of {', '.join(ATTENTIONS)}."
+            )
 
 
 def _check_weights(missing: Iterable[str], source: str) -> None:

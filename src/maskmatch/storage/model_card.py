@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import ModelCardData
@@ -61,7 +62,7 @@ def _usage(config: Mapping[str, Any]) -> str:
 
 def _labels(labels: list[Mapping[str, Any]]) -> str:
     rows = [
-        f"| `{_cell(label.id)}` | {_cell(label.name)} | {_cell(label.description)} | "
+        f"| `{_code(label.id)}` | {_cell(label.name)} | {_cell(label.description)} | "
         f"{_cell('; '.join(label.phrases))} | {_cell('; '.join(label.words))} |"
         for label in map(label_from_json, labels[:LABELS_SHOWN])
     ]
@@ -131,9 +132,15 @@ def _evaluation(evaluation: Mapping[str, Any] | None) -> str:
     figures = {name: value for name, value in evaluation.items() if name not in ("data", "date")}
     rows = "\n".join(f"| {name} | {value} |" for name, value in figures.items())
     data, date = evaluation.get("data"), evaluation.get("date")
-    said = f"On {f'`{_cell(data)}`' if data else 'unnamed data'}{f', {date}' if date else ''}."
+    said = f"On {f'`{_code(data)}`' if data else 'unnamed data'}{f', {date}' if date else ''}."
     return f"## Evaluation\n\n{said}\n\n| figure | value |\n|---|---|\n{rows}"
 
 
-def _cell(text: Any) -> str:
+def _code(text: Any) -> str:
+    """A text in a code span of a table."""
     return " ".join(str(text).split()).replace("|", "\\|").replace("`", "'")
+
+
+def _cell(text: Any) -> str:
+    """A text in a table: what looks like HTML, a link or an image stays text."""
+    return html.escape(_code(text), quote=False).replace("[", "\\[").replace("]", "\\]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,7 @@ from maskmatch.config.training import TrainingConfig, TrainingSummary
 from maskmatch.errors import MaskMatchError
 from maskmatch.files import scratch_folder
 from maskmatch.progress import progress_bar
+from maskmatch.storage.layout import portable_name
 from maskmatch.training.batches import EpochOrder, TokenBatches, batch_count, needs_token_batches
 from maskmatch.training.checkpoints import CheckpointSealer, checkpoint_to_resume, writing_checkpoints
 from maskmatch.training.divergence import check_learned
@@ -366,8 +368,12 @@ def _run(model: MatchingModel, data: BatchSource, config: TrainingConfig) -> dic
 
 
 def _run_settings(data: BatchSource, config: TrainingConfig) -> dict[str, Any]:
-    """The settings of a run for its summary: those that are set."""
+    """The settings of a run for its summary: those that are set, without folders of this machine."""
     settings = {**config.identity(), "label_encoding": _label_encoding(data)}
+    settings["arguments"] = {
+        name: portable_name(value) if isinstance(value, str) and os.path.isabs(value) else value
+        for name, value in settings["arguments"].items()
+    }
     return {name: value for name, value in settings.items() if value is not None and value != {}}
 
 
