@@ -210,7 +210,7 @@ class Pipeline:
             yield chunk, prompts, ranked
 
     def _search_for(self, texts: int) -> LabelSearch:
-        """The search for so many texts: a few are compared with all labels before an index is built."""
+        """The search for this number of texts: a few are compared with all labels before an index is built."""
         built = self.index is not None or "search" in vars(self)
         few = self.config.search == "auto" and texts < FEW_TEXTS and not built
         return ExactSearch(self.scorer) if few else self.search

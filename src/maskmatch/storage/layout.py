@@ -30,27 +30,30 @@ def is_saved(folder: Path) -> bool:
     return (folder / CONFIG_FILE).exists()
 
 
-def read_json(folder: Path, *, verify: bool = True) -> dict[str, Any]:
-    """The content of ``maskmatch.json``.
+def read_json(folder: Path, name: str = CONFIG_FILE, newest: int = FORMAT, *, verify: bool = True) -> dict[str, Any]:
+    """The content of ``maskmatch.json`` or ``export.json``.
 
     Args:
-        folder: The folder of a saved classifier.
+        folder: The folder of a saved classifier or an export.
+        name: The name of the file.
+        newest: The newest format that this version reads.
         verify: Whether to check that the file is as it was saved.
     """
-    path = folder / CONFIG_FILE
+    path = folder / name
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         found = data["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
-    if not isinstance(found, int) or found > FORMAT:
+    if not isinstance(found, int) or found > newest:
+        versions = data.get("versions")
+        saved_by = versions.get("maskmatch", "unknown") if isinstance(versions, dict) else "unknown"
         raise MaskMatchError(
-            f"{folder} was saved by a newer maskmatch "
-            f"({dict(data.get('versions') or {}).get('maskmatch', 'unknown')}, format {found}); this one reads "
-            f"formats up to {FORMAT}: upgrade with pip install -U maskmatch."
+            f"{folder} was saved by a newer maskmatch ({saved_by}, format {found}); this one reads formats up to "
+            f"{newest}: upgrade with pip install -U maskmatch."
         )
     if verify:
-        check_files(data, folder, CONFIG_FILE, ())
+        check_files(data, folder, name, ())
     return dict(data)
 
 

@@ -27,7 +27,7 @@ from maskmatch.prediction.runtimes import load_runtime, runtime_row
 from maskmatch.prediction.search import ApproximateSearch, MeasuredIndex, SearchReport
 from maskmatch.prompts import PromptTokenizer, Vocabulary
 from maskmatch.storage.integrity import check_files, read_stable, revision, signed
-from maskmatch.storage.layout import EXPORT_FILE, portable_name
+from maskmatch.storage.layout import EXPORT_FILE, portable_name, read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,17 +161,7 @@ def _read_json(folder: Path) -> dict[str, Any]:
     path = folder / EXPORT_FILE
     if not path.exists():
         raise MaskMatchError(f"{folder} is not an export ({EXPORT_FILE} is missing); maskmatch export makes one.")
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        found = data["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
-    if not isinstance(found, int) or found > FORMAT:
-        raise MaskMatchError(
-            f"{folder} was exported by a newer maskmatch (format {found}); this one reads formats up to {FORMAT}: "
-            "upgrade with pip install -U maskmatch."
-        )
-    return dict(data)
+    return read_json(folder, EXPORT_FILE, FORMAT, verify=False)  # all files are checked together
 
 
 def _read_tokenizer(path: Path) -> Any:

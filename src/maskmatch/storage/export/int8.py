@@ -20,7 +20,7 @@ MIDDLE = 128
 """The byte that stands for zero."""
 
 SMALLEST = 1e-8
-"""The least magnitude of a row or a column that is told apart from zero."""
+"""The least magnitude of a row or a column, so that none is divided by zero."""
 
 CONTRIBUTED = "com.microsoft"
 """The domain of onnxruntime's own operators."""
