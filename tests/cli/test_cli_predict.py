@@ -175,7 +175,7 @@ class TestEvaluate:
         fails(run("evaluate", tmp_path, toy), "not a saved classifier")
         (tmp_path / "texts.csv").write_text("text\nrefund\n")
         fails(run("evaluate", model, tmp_path / "texts.csv"), "label")
-        fails(run("evaluate", model, toy, "-o", toy), toy)
+        is_wrong_usage(run("evaluate", model, toy, "-o", toy), "is a file")
         is_wrong_usage(run("evaluate", model), "Missing argument")
 
 

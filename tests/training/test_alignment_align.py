@@ -309,7 +309,7 @@ class TestResuming:
         weights = {name: tensor + 0.01 for name, tensor in tensors.items()}
         save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
         assert "belong to another run" in error_of(TEXTS, **{**resumed, "model": other})
-        assert "no complete checkpoint" in error_of(TEXTS, **{**resumed, "checkpoints": tmp_path / "nowhere"})
+        assert "There is no checkpoint in" in error_of(TEXTS, **{**resumed, "checkpoints": tmp_path / "nowhere"})
 
 
 class TestErrors:

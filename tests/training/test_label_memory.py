@@ -262,12 +262,10 @@ class TestTraining:
             fit("half", resume=True, label_encoding="full")
         for checkpoint in (tmp_path / "half").glob("checkpoint-*"):
             (checkpoint / MEMORY_FILE).write_bytes(b"cut")
-        with pytest.raises(MaskMatchError, match="damaged"):
-            fit("half", resume=True)
+        assert same_weights(whole, fit("half", resume=True))  # from its beginning
         for checkpoint in (tmp_path / "half").glob("checkpoint-*"):
             (checkpoint / MEMORY_FILE).unlink()
-        with pytest.raises(MaskMatchError, match="no complete checkpoint"):
-            fit("half", resume=True)
+        assert same_weights(whole, fit("half", resume=True))
 
     def test_it_trains_on_label_vectors_that_a_prediction_has_left(self, tiny: Tiny) -> None:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), MANY)

@@ -26,6 +26,10 @@ COMMANDS = {
 }
 
 
+BROKEN_PIPE = 141
+"""The exit code if the reader of the output has gone: as if the system had ended it, like other commands in a pipe."""
+
+
 class _Commands(LazyGroup):
     table = COMMANDS
 
@@ -66,13 +70,15 @@ def main() -> None:
     except SystemExit as stop:
         if stop.code == 130:  # typer has caught a Ctrl-C and says nothing
             sys.stderr.write("maskmatch: Interrupted.\n")
+        if stop.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":  # typer has caught a broken pipe
+            sys.exit(BROKEN_PIPE)
         raise
     except MaskMatchError as error:
         _fail(str(error))
     except BrokenPipeError:
         # The reader of our output has gone, as in `… | head`; keep Python from complaining again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)  # as if the system had ended it, like other commands in a pipe
+        sys.exit(BROKEN_PIPE)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:

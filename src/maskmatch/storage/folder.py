@@ -261,7 +261,7 @@ def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> None:
 def _check_finite(tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
     """Raise if a number is NaN or inf: every text would get the same label."""
     for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+        if tensor.is_floating_point() and not tensor.is_meta and not bool(tensor.isfinite().all()):
             raise MaskMatchError(f"The saved classifier {folder} is damaged: {name} holds NaN or inf.")
 
 
