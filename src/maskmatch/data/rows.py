@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,7 @@ def check_unique_columns(columns: Sequence[str], table: str) -> None:
     most = limits().columns
     if len(columns) > most:
         raise too_large(table, f"has {len(columns):,} columns, more than {most:,}", "columns")
-    seen: set[str] = set()
-    duplicate = next((column for column in columns if column in seen or seen.add(column)), None)  # type: ignore[func-returns-value]
+    duplicate = next((column for column, count in Counter(columns).items() if count > 1), None)
     if duplicate is not None:
         raise MaskMatchError(f"{table} has two columns named {duplicate!r}; give each column a unique name.")
 
