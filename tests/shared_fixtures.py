@@ -14,7 +14,7 @@ from cli_tools import Result, Run, Stdin
 from maskmatch import MaskMatcher
 from maskmatch.cli import main
 from maskmatch.model.encoder import Encoder
-from tiny_models import write_tiny_encoder
+from maskmatch.testing.tiny_encoders import write_tiny_encoder
 from toy_data import LABELS
 
 if TYPE_CHECKING:

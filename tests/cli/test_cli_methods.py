@@ -10,7 +10,7 @@ import pytest
 from cli_tools import QUICK, Run, Tiny, fails, is_wrong_usage, write_csv
 from maskmatch import METHODS
 from maskmatch.config.methods import ANY_TEXT_METHODS
-from tiny_models import write_tiny_mlm
+from maskmatch.testing.tiny_encoders import write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

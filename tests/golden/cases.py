@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from maskmatch import Label, MaskMatcher, SimilarityConfig
-from tiny_models import write_tiny_encoder, write_tiny_mlm
+from maskmatch.testing.tiny_encoders import write_tiny_encoder, write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from maskmatch.label_tools.expansion.encoded_labels import EncodedLabels, leads,
 from maskmatch.label_tools.expansion.result import ScoredPhrase
 from maskmatch.label_tools.expansion.training_words import training_words, typicality
 from maskmatch.labels.files import load_labels
-from tiny_models import write_tiny_mlm
+from maskmatch.testing.tiny_encoders import write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from torch.nn.functional import cosine_similarity
 
 from maskmatch import ExportedMatcher, LabelSet, MaskMatcher, MaskMatchError, Task, export
 from maskmatch.prompts import FieldText, Prompt, PromptTokenizer
+from maskmatch.testing.tiny_encoders import FAMILIES, tiny_tokenizer
 from maskmatch.training.data import training_data
-from tiny_models import FAMILIES, tiny_tokenizer
 from toy_data import A_LITTLE
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from torch import nn
 from maskmatch.errors import MaskMatchError
 from maskmatch.model.adapter import Adapter, attach, detach, is_adapter, matrices_digest
 from maskmatch.model.encoder import DEFAULT_ADAPTER, Encoder
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,7 +29,7 @@ from maskmatch.model.encoder import (
 )
 from maskmatch.prompts import FieldText, Prompt, PromptTokenizer, TokenizedPrompts
 from maskmatch.prompts.batches import cheapest_groups, length_groups
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

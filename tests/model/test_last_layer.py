@@ -13,7 +13,7 @@ import torch
 from maskmatch import MaskMatcher
 from maskmatch.model.encoder import Encoder, hidden_states, pad
 from maskmatch.model.fast.last_layer import LastLayer
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 from toy_data import LABELS, TEXTS
 
 if TYPE_CHECKING:

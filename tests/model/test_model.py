@@ -19,7 +19,7 @@ from maskmatch.model.encoder import TokenBatch, pad
 from maskmatch.model.matching import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
 from maskmatch.prompts.batches import length_groups
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ from maskmatch import MaskMatcher
 from maskmatch.model.encoder import Encoder, TokenBatch, hidden_states
 from maskmatch.model.fast.last_layer import LastLayer, at_places
 from maskmatch.model.fast.packing import PackedGroup, PooledReader, can_pack
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

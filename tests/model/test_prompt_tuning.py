@@ -17,7 +17,7 @@ from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError, SimilarityCo
 from maskmatch.model.adapter import attach, detach
 from maskmatch.model.encoder import Encoder
 from maskmatch.model.mlm_head import HeadConfig, Transform, pretrained_head
-from tiny_models import FAMILIES, SIZES, write_tiny_mlm
+from maskmatch.testing.tiny_encoders import FAMILIES, SIZES, write_tiny_mlm
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

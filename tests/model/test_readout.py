@@ -12,7 +12,7 @@ from maskmatch.config.methods import Readout
 from maskmatch.model.encoder import Encoder, hidden_states, pad
 from maskmatch.model.readout import read_out
 from maskmatch.prompts import FieldText, Prompt, PromptTokenizer
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

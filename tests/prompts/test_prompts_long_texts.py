@@ -14,7 +14,7 @@ from maskmatch.prompts import FieldText, Prompt, PromptTokenizer, TokenizedPromp
 from maskmatch.prompts import tokenizer as tokenizer_module
 from maskmatch.prompts.fields import mark_spans
 from maskmatch.prompts.truncation import shorten_long_text
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

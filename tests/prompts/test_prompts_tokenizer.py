@@ -16,7 +16,7 @@ from transformers import AddedToken, PreTrainedTokenizerFast
 from maskmatch.errors import MaskMatchError
 from maskmatch.prompts import FieldText, Prompt, PromptTokenizer, TokenizedPrompts
 from maskmatch.prompts.fields import mark_spans
-from tiny_models import FAMILIES, tiny_tokenizer
+from maskmatch.testing.tiny_encoders import FAMILIES, tiny_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

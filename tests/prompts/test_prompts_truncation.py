@@ -14,7 +14,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.prompts import FieldText, Prompt, PromptTokenizer
 from maskmatch.prompts.fields import mark_spans
 from maskmatch.prompts.truncation import allocate_tokens, truncation_order
-from tiny_models import FAMILIES
+from maskmatch.testing.tiny_encoders import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ import pytest
 from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, SimilarityConfig, export
 from maskmatch.prediction.runtimes import GRAPH_FILE
 from maskmatch.storage.export.folder import EXPORT_FILE, FILES
-from tiny_models import FAMILIES, write_tiny_mlm
+from maskmatch.testing.tiny_encoders import FAMILIES, write_tiny_mlm
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

@@ -13,7 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
+from maskmatch.files import write_folder
 from maskmatch.model.encoder import Encoder
+from maskmatch.storage.integrity import read_stable
 from refusals import refusal
 from saving_tools import SHORT, Tiny, edit_json
 from toy_data import LABELS, TEXTS, TRUTH
@@ -143,6 +145,28 @@ def test_a_folder_that_is_replaced_all_the_time_is_always_read_whole(tiny: Tiny,
     finally:
         stopped.set()
         writer.join()
+
+
+def test_a_folder_that_is_replaced_and_replaced_back_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "model" / "maskmatch.json"
+    reads: list[str] = []
+
+    def save(text: str) -> None:
+        with write_folder(path.parent, ours=[path.name]) as scratch:
+            (scratch / path.name).write_text(text)
+
+    def read() -> str:
+        if not reads:  # another process saves twice while this one reads
+            save("new")
+            reads.append(path.read_text())
+            save("old")
+        else:
+            reads.append(path.read_text())
+        return reads[-1]
+
+    save("old")
+    assert read_stable(path, read) == "old"
+    assert reads == ["new", "old"]
 
 
 def test_an_encoder_without_digests_stays_readable_by_transformers(tiny: Tiny, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from maskmatch import MaskMatcher, SimilarityConfig, Task
+from maskmatch.testing.tiny_encoders import FAMILIES
 from matcher_tools import new_matcher
 from refusals import refusal
 from saving_tools import SHORT, Tiny, edit_json, snapshot
-from tiny_models import FAMILIES
 from toy_data import LABELS, TEXTS, TRUTH
 
 

@@ -18,9 +18,9 @@ from maskmatch.data import LabelledTexts
 from maskmatch.model.adapter import Adapter
 from maskmatch.model.anchors import Anchors, anchor_loss
 from maskmatch.model.encoder import Encoder
+from maskmatch.testing.tiny_encoders import FAMILIES
 from maskmatch.training.alignment.batches import AlignmentData
 from matcher_tools import new_matcher
-from tiny_models import FAMILIES
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

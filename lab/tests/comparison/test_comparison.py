@@ -13,11 +13,11 @@ import pytest
 from comparison_tools import QUICK, quick, rows, toy_splits
 from maskmatch import METHODS, LabelSet, MaskMatchError
 from maskmatch.config.tasks import TASKS
+from maskmatch.testing.tiny_encoders import write_tiny_encoder
 from maskmatch_lab.comparison import Comparison, Regime, Rows, Splits, Variant, compare, runner, usual_methods
 from maskmatch_lab.comparison.cells import Answers
 from maskmatch_lab.comparison.measuring import MemoryWatch
 from maskmatch_lab.comparison.splits import parse_datasets
-from tiny_models import write_tiny_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable

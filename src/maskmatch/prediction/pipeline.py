@@ -8,13 +8,12 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from functools import cached_property
-from queue import SimpleQueue
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.prediction.overlap import prefetched
 from maskmatch.prediction.search import ExactSearch, make_search
 from maskmatch.prediction.search import probabilities as probabilities_of
 from maskmatch.progress import progress_bar, showing_progress
@@ -22,7 +21,7 @@ from maskmatch.prompts import FieldText, tokenize_texts
 from maskmatch.prompts.batches import BATCH_SIZE, PaddedBatch, length_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     Vectors = Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]
     Scored = tuple[NDArray[np.int64], NDArray[np.float32], LabelScorer]
-    from collections.abc import Callable, Iterable, Iterator
 
 logger = logging.getLogger("maskmatch")
 
@@ -57,6 +55,9 @@ class Runtime(Protocol):
 
     def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
         """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
+
+    def map(self, batches: Iterable[PaddedBatch]) -> Iterator[NDArray[np.float32]]:
+        """The vectors of each batch, in order; a runtime may compute several batches at once."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,10 @@ class Pipeline:
         """Row numbers and their input vectors (rows, masks, dim), in batches of similar length."""
         check_count(batch_size, "batch_size")
         groups = length_groups(prompts.lengths, batch_size)
+        computed = self._run(self.runtime, prompts, groups)
         with progress_bar(len(prompts), task, "text") as bar:
-            for rows in groups:
-                yield rows, self._run(self.runtime, prompts, rows)
+            for rows, vectors in zip(groups, computed, strict=True):
+                yield rows, vectors
                 bar.update(len(rows))
 
     def all_vectors(self, prompts: TokenizedPrompts) -> NDArray[np.float32]:
@@ -122,12 +124,15 @@ class Pipeline:
         assert own is not None
         assert self.label_runtime is not None
         groups = length_groups(own.lengths, batch_size)
-        vectors = _in_order([(group, self._run(self.label_runtime, own, group)) for group in groups])
+        vectors = _in_order(list(zip(groups, self._run(self.label_runtime, own, groups), strict=True)))
         return self.scorer.for_texts(vectors.reshape(len(rows), -1, *vectors.shape[1:]))  # (rows, F, masks, dim)
 
-    def _run(self, runtime: Runtime, prompts: TokenizedPrompts, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of some rows: (rows, masks, dim)."""
-        return runtime(PaddedBatch.of(prompts, rows, self.tokenizer.vocabulary.pad_id))
+    def _run(
+        self, runtime: Runtime, prompts: TokenizedPrompts, groups: Iterable[NDArray[np.int64]]
+    ) -> Iterator[NDArray[np.float32]]:
+        """The vectors of each group of rows: (rows, masks, dim)."""
+        pad = self.tokenizer.vocabulary.pad_id
+        return runtime.map(PaddedBatch.of(prompts, rows, pad) for rows in groups)
 
     # -- answers ---------------------------------------------------------------------------------------------
 
@@ -289,54 +294,6 @@ def check_count(value: Any, name: str) -> None:
     """Raise unless the value is a positive integer."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise MaskMatchError(f"{name} is {value!r}; it must be an integer of at least 1.")
-
-
-Chunk = TypeVar("Chunk")
-Prepared = TypeVar("Prepared")
-
-
-def prefetched(chunks: Iterable[Chunk], prepare: Callable[[Chunk], Prepared]) -> Iterator[tuple[Chunk, Prepared]]:
-    """Each chunk with its prepared form, in order; a thread reads and prepares the next one meanwhile.
-
-    Two chunks are alive at a time, however many there are. Errors of the thread are raised here, after the chunks that
-    came before them.
-
-    Args:
-        chunks: The chunks; the thread iterates over them.
-        prepare: Prepares a chunk, in the thread too.
-    """
-    wanted: SimpleQueue[bool] = SimpleQueue()
-    found: SimpleQueue[tuple[Chunk, Prepared] | BaseException | None] = SimpleQueue()
-
-    def work() -> None:
-        iterator: Iterator[Chunk] | None = None
-        while wanted.get():
-            try:
-                iterator = iter(chunks) if iterator is None else iterator
-                chunk = next(iterator)
-            except StopIteration:
-                return found.put(None)
-            except BaseException as error:
-                return found.put(error)
-            try:
-                found.put((chunk, prepare(chunk)))
-            except BaseException as error:
-                return found.put(error)
-            del chunk  # the caller's alone from now on
-        return None
-
-    # A daemon, because it may be blocked by a pipe into which nothing is written any more.
-    Thread(target=work, name="maskmatch-prefetch", daemon=True).start()
-    wanted.put(True)
-    try:
-        while (item := found.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            wanted.put(True)
-            yield item
-            del item
-    finally:
-        wanted.put(False)
 
 
 DIGITS = 6

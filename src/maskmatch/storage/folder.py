@@ -254,6 +254,8 @@ def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> None:
         whole = bank.load_state_dict(tensors, metadata, same_weights=same_weights)
     except MaskMatchError as error:
         raise MaskMatchError(f"{path} is damaged: {error}") from None
+    if verified and not whole:  # all files are as they were saved: they are of two saves
+        raise MaskMatchError(f"{path} belongs to another classifier than {CONFIG_FILE} beside it.")
     if not whole:
         logger.warning("Weights or labels of %s were changed by hand: centroids of training texts are dropped.", folder)
 

@@ -83,14 +83,14 @@ def read_stable(path: Path, read: Callable[[], Read]) -> Read:
         read: Reads the folder.
     """
     for _ in range(ATTEMPTS):
-        before = revision(path)
+        before = _identity(path)
         try:
             result = read()
         except (MaskMatchError, OSError):
-            if revision(path) == before:
+            if _identity(path) == before:
                 raise
             continue
-        if revision(path) == before:  # what was read belongs together
+        if _identity(path) == before:  # what was read belongs together
             return result
     with locked(path.parent):  # it is replaced all the time: keep the writers out
         return read()
@@ -102,6 +102,15 @@ def revision(path: Path) -> str | None:
         return file_digest(path)
     except OSError:
         return None
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """What differs between two saves, also of the same content: a folder may be replaced and replaced back."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _content_digest(data: Mapping[str, Any], own: str) -> str:

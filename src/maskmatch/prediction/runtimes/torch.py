@@ -12,6 +12,8 @@ from maskmatch.prediction.label_scorer import LabelScorer
 from maskmatch.prediction.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -43,6 +45,10 @@ class TorchRuntime:
             vectors = self._vectors(TokenBatch.of(batch).to(self._model.device))
         array: NDArray[np.float32] = vectors.float().cpu().numpy()
         return array
+
+    def map(self, batches: Iterable[PaddedBatch]) -> Iterator[NDArray[np.float32]]:
+        """The vectors of each batch, one after the other: torch uses all threads for one batch."""
+        return map(self, batches)
 
 
 def torch_pipeline(bank: LabelBank) -> Pipeline:

@@ -13,6 +13,8 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 if TYPE_CHECKING:
     from pathlib import Path
 
+library: Any = transformers  # its annotations do not allow all that it accepts
+
 FAMILIES = ("bert", "roberta", "modernbert", "albert", "xlm-roberta", "deberta-v3", "mpnet")
 
 CORPUS = [
@@ -68,14 +70,14 @@ def tiny_tokenizer(family: str) -> Any:  # noqa: PLR0911 - one a family
     """A tokenizer of the family, as its own class builds it."""
     if family == "bert":
         special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-        return transformers.BertTokenizer(vocab=_wordpiece(special))
+        return library.BertTokenizer(vocab=_wordpiece(special))
     if family == "mpnet":
-        return transformers.MPNetTokenizer(vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>")))
+        return library.MPNetTokenizer(vocab=_wordpiece(("<s>", "<pad>", "</s>", "[UNK]", "<mask>")))
     if family == "roberta":
         model = json.loads(_byte_level(("<s>", "<pad>", "</s>", "<unk>", "<mask>")).to_str())["model"]
         merges = [tuple(merge) for merge in model["merges"]]
-        mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
-        return transformers.RobertaTokenizer(vocab=model["vocab"], merges=merges, mask_token=mask)
+        mask = library.AddedToken("<mask>", lstrip=True, special=True)
+        return library.RobertaTokenizer(vocab=model["vocab"], merges=merges, mask_token=mask)
     if family == "modernbert":
         special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
         state = json.loads(_byte_level(special).to_str())
@@ -85,21 +87,21 @@ def tiny_tokenizer(family: str) -> Any:  # noqa: PLR0911 - one a family
             single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
         )
         names = dict(zip(("pad", "unk", "cls", "sep"), special[:4], strict=True))
-        return transformers.PreTrainedTokenizerFast(
+        return library.PreTrainedTokenizerFast(
             tokenizer_object=backend,
-            mask_token=transformers.AddedToken("[MASK]", lstrip=True, special=True),
+            mask_token=library.AddedToken("[MASK]", lstrip=True, special=True),
             **{f"{name}_token": token for name, token in names.items()},
         )
     if family == "albert":
         special = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
-        mask = transformers.AddedToken("[MASK]", lstrip=True, special=True)
-        return transformers.AlbertTokenizer(vocab=list(_unigram(special)), mask_token=mask)
+        mask = library.AddedToken("[MASK]", lstrip=True, special=True)
+        return library.AlbertTokenizer(vocab=list(_unigram(special)), mask_token=mask)
     if family == "xlm-roberta":
         special = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-        mask = transformers.AddedToken("<mask>", lstrip=True, special=True)
-        return transformers.XLMRobertaTokenizer(vocab=list(_unigram(special)), mask_token=mask)
+        mask = library.AddedToken("<mask>", lstrip=True, special=True)
+        return library.XLMRobertaTokenizer(vocab=list(_unigram(special)), mask_token=mask)
     special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    return transformers.DebertaV2Tokenizer(vocab=list(_unigram(special)))
+    return library.DebertaV2Tokenizer(vocab=list(_unigram(special)))
 
 
 def tiny_model(family: str, vocabulary: int, pad: int) -> Any:
@@ -111,15 +113,15 @@ def tiny_model(family: str, vocabulary: int, pad: int) -> Any:
         "max_position_embeddings": 80,
     }
     classes: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-        "bert": (transformers.BertConfig, transformers.BertModel, {}),
-        "mpnet": (transformers.MPNetConfig, transformers.MPNetModel, {}),
-        "roberta": (transformers.RobertaConfig, transformers.RobertaModel, {}),
-        "xlm-roberta": (transformers.XLMRobertaConfig, transformers.XLMRobertaModel, {}),
-        "albert": (transformers.AlbertConfig, transformers.AlbertModel, {"embedding_size": 8}),
-        "modernbert": (transformers.ModernBertConfig, transformers.ModernBertModel, {"cls_token_id": 2}),
+        "bert": (library.BertConfig, library.BertModel, {}),
+        "mpnet": (library.MPNetConfig, library.MPNetModel, {}),
+        "roberta": (library.RobertaConfig, library.RobertaModel, {}),
+        "xlm-roberta": (library.XLMRobertaConfig, library.XLMRobertaModel, {}),
+        "albert": (library.AlbertConfig, library.AlbertModel, {"embedding_size": 8}),
+        "modernbert": (library.ModernBertConfig, library.ModernBertModel, {"cls_token_id": 2}),
         "deberta-v3": (
-            transformers.DebertaV2Config,
-            transformers.DebertaV2Model,
+            library.DebertaV2Config,
+            library.DebertaV2Model,
             {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False},
         ),
     }
@@ -141,7 +143,7 @@ def write_tiny_mlm(family: str, folder: Path, **changes: Any) -> Path:
     config = tiny_model(family, len(tokenizer), tokenizer.pad_token_id).config
     config.update(changes)
     torch.manual_seed(1)
-    model = transformers.AutoModelForMaskedLM.from_config(config)
+    model = library.AutoModelForMaskedLM.from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():  # fresh models have zeros for biases and ones in norms
             parameter.add_(torch.randn_like(parameter), alpha=0.2)

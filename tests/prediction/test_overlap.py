@@ -1,4 +1,4 @@
-"""Chunks that are prepared in a thread, and predictions over streams of any length."""
+"""Chunks that are prepared in a thread, batches that are computed at once, predictions over streams of any length."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maskmatch import MaskMatcher, MaskMatchError
-from maskmatch.prediction.pipeline import prefetched
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
+from maskmatch.prediction.overlap import mapped, prefetched
 from toy_data import LABELS, TEXTS
 
 if TYPE_CHECKING:
@@ -117,3 +118,53 @@ def test_threads_may_share_a_classifier(tiny: Tiny) -> None:
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(lambda _: matcher.predict(TEXTS), range(40)):
             assert found == expected
+
+
+def test_mapped_results_are_in_order_and_few_items_are_alive() -> None:
+    alive: set[int] = set()
+    most = 0
+
+    def items() -> Iterator[int]:
+        nonlocal most
+        for number in range(50):
+            alive.add(number)
+            most = max(most, len(alive))
+            yield number
+
+    for expected, found in enumerate(mapped(lambda number: number * 2, items(), workers=2)):
+        assert found == expected * 2
+        alive.discard(expected)
+    assert most <= 6
+
+
+def test_mapped_raises_the_error_of_a_thread() -> None:
+    results = mapped(lambda number: 1 // number, [1, 0, 1], workers=2)
+    assert next(results) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+def test_an_export_computes_many_batches_at_once(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export")
+    matcher = ExportedMatcher.from_pretrained(tmp_path / "export", verbose=False)
+    threads: set[str] = set()
+    texts = [f"{text} {number}" for number in range(60) for text in TEXTS]
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    one_by_one = matcher.predict_proba(texts, batch_size=16)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+
+    class Recorded(threading.Thread):
+        def run(self) -> None:
+            threads.add(self.name)
+            super().run()
+
+    monkeypatch.setattr("concurrent.futures.thread.threading.Thread", Recorded)
+    np.testing.assert_allclose(matcher.predict_proba(texts, batch_size=16), one_by_one, atol=1e-6)
+    assert len([name for name in threads if name.startswith("maskmatch-batch")]) == 2
+
+
+def test_a_loaded_export_answers_after_its_folder_was_replaced(tiny: Tiny, tmp_path: Path) -> None:
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export")
+    matcher = ExportedMatcher.from_pretrained(tmp_path / "export", verbose=False)
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS[:2]), tmp_path / "export")
+    assert matcher.predict_proba(TEXTS * 30, batch_size=16).shape == (30 * len(TEXTS), len(LABELS))
