@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONLY ?= speed
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help setup demo test lint bench adapter docs clean
+.PHONY: help setup demo test lint bench torture adapter docs clean
 
 help:
 	@echo "make setup   install everything into .venv"
@@ -15,6 +15,7 @@ help:
 	@echo "make lint    lint and types only"
 	@echo "make bench   measure speed beside other libraries (MASKMATCH_DATA=folder of datasets), about two hours;"
 	@echo "             with ONLY=few_shot another benchmark, with ONLY=all every one"
+	@echo "make torture damaged files, kills, lost power, many at once; writes lab/results/torture.json; about 40 minutes"
 	@echo "make adapter make the default encoder's adapter again (MASKMATCH_DATA=folder of datasets)"
 	@echo "make docs    write the pages of figures again from lab/results"
 
@@ -42,6 +43,11 @@ test: lint
 
 bench: setup
 	$(BIN)/python -m maskmatch_lab.benchmarks.run --only $(ONLY)
+
+torture: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e "lab[torture]" || \
+		echo "atheris is not available here: the part that needs it is skipped"
+	OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m maskmatch_lab.torture --keep
 
 adapter: setup
 	$(BIN)/python -m maskmatch_lab.benchmarks.adapter

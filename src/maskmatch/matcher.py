@@ -24,7 +24,7 @@ from maskmatch.progress import showing_progress
 from maskmatch.storage.copies import folder_bytes, load_bytes
 from maskmatch.storage.export.folder import is_export
 from maskmatch.storage.folder import Classifier, new_classifier, push_classifier, read_classifier, write_classifier
-from maskmatch.storage.layout import check_same_labels, check_unchanged, is_saved
+from maskmatch.storage.layout import check_encoder, check_same_labels, check_unchanged, is_saved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -117,6 +117,7 @@ class MaskMatcher(Predictor):
                 matcher._bank.replace(label_set)
                 matcher._evaluation = None
         else:
+            check_encoder(folder)
             length = options.pop("max_length", None)
             matcher = cls(new_classifier(folder, source, device, length, options), verbose=verbose)
             if label_set is not None:

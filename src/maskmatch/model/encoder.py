@@ -93,6 +93,7 @@ class Encoder:
                 reason = str(error).strip().partition("\n")[0] or type(error).__name__
                 raise MaskMatchError(f"The encoder of {source} could not be loaded: {reason}") from error
         _check_weights(loading["missing_keys"], source)
+        _check_special_tokens(model, tokenizer, source)
         model.eval()
         return cls(model, tokenizer, source, _limit(model, tokenizer))
 
@@ -268,6 +269,19 @@ def _check_attention(path: Path) -> None:
                 f"{path} asks for the attention {data[key]!r}, which may be code from elsewhere; remove {key}, or "
                 f"choose one of {', '.join(ATTENTIONS)}."
             )
+
+
+def _check_special_tokens(model: PreTrainedModel, tokenizer: Any, source: str) -> None:
+    """Raise if a special token has no embedding: the tokenizer is of another encoder, or damaged."""
+    embeddings: Any = model.get_input_embeddings()
+    rows = len(embeddings.weight)
+    without = [id_ for id_ in tokenizer.all_special_ids if id_ >= rows]
+    if without:
+        token = tokenizer.convert_ids_to_tokens(without[0])
+        raise MaskMatchError(
+            f"The tokenizer of {source} has the special token {token!r}, for which the encoder has no embedding; it is "
+            "damaged, or belongs to another encoder."
+        )
 
 
 def _check_weights(missing: Iterable[str], source: str) -> None:

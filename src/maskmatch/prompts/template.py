@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import TYPE_CHECKING, Literal
 
+from maskmatch.data.values import is_valid_unicode
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class Prompt:
 def _parse(template: str) -> tuple[Part, ...]:
     if not isinstance(template, str) or not template.strip():
         raise MaskMatchError(f'A prompt is a string such as "{{text}} It is about {{mask}}.", not {template!r}.')
+    if not is_valid_unicode(template):
+        raise MaskMatchError(f"The prompt {template!r} contains half of a character (a lone surrogate).")
     parts: list[Part] = []
     try:
         pieces = list(Formatter().parse(template))

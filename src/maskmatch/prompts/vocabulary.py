@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
+MOST_IDS = 2**31
+"""Token ids are 32-bit integers."""
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """A tokenizer of the tokenizers library with its special tokens. It works without transformers, which loads slowly.
@@ -78,7 +82,16 @@ class Vocabulary:
     def from_json(cls, data: Mapping[str, Any], backend: Any) -> Vocabulary:
         """Restore a vocabulary from :meth:`to_json` and its tokenizer."""
         lists = {key: tuple(data[key]) for key in ("prefix", "suffix", "mask_strips")}
-        return cls(**{**data, **lists, "special_ids": frozenset(data["special_ids"]), "backend": backend})
+        found = cls(**{**data, **lists, "special_ids": frozenset(data["special_ids"]), "backend": backend})
+        optional = [each for each in (found.unknown_id, found.separator_id) if each is not None]
+        for id_ in (found.mask_id, found.pad_id, *found.prefix, *found.suffix, *found.special_ids, *optional):
+            if not isinstance(id_, int) or not 0 <= id_ < MOST_IDS or backend.id_to_token(id_) is None:
+                raise MaskMatchError(
+                    f"The vocabulary names the special token {id_!r}, which its tokenizer does not have."
+                )
+        if len(found.mask_strips) != 2:
+            raise MaskMatchError(f"The vocabulary has {found.mask_strips!r} for what the mask strips, not two values.")
+        return found
 
     def _without_backend(self) -> Vocabulary:
         return Vocabulary(**{**self.__dict__, "backend": None})  # asdict would copy it

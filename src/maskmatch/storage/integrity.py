@@ -85,15 +85,26 @@ def read_stable(path: Path, read: Callable[[], Read]) -> Read:
     for _ in range(ATTEMPTS):
         before = _identity(path)
         try:
-            result = read()
-        except (MaskMatchError, OSError):
+            result = _read(path, read)
+        except MaskMatchError:
             if _identity(path) == before:
                 raise
             continue
         if _identity(path) == before:  # what was read belongs together
             return result
     with locked(path.parent):  # it is replaced all the time: keep the writers out
+        return _read(path, read)
+
+
+def _read(path: Path, read: Callable[[], Read]) -> Read:
+    """Read a folder; whatever its content makes a parser of another library raise is a damage of the folder."""
+    try:
         return read()
+    except MaskMatchError:
+        raise
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).partition("\n")[0]
+        raise MaskMatchError(f"{path.parent} is damaged and cannot be loaded: {reason}") from error
 
 
 def revision(path: Path) -> str | None:

@@ -30,6 +30,12 @@ def is_saved(folder: Path) -> bool:
     return (folder / CONFIG_FILE).exists()
 
 
+def check_encoder(folder: Path) -> None:
+    """Raise if a folder that should hold a bare encoder is a saved classifier whose JSON file is gone."""
+    if (folder / LABELS_FILE).exists():
+        raise MaskMatchError(f"The saved classifier {folder} is incomplete: {CONFIG_FILE} is missing.")
+
+
 def read_json(folder: Path, name: str = CONFIG_FILE, newest: int = FORMAT, *, verify: bool = True) -> dict[str, Any]:
     """The content of ``maskmatch.json`` or ``export.json``.
 

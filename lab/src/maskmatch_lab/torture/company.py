@@ -1,0 +1,216 @@
+"""Many at once: editors, threads with edits, forks; and a disk that is full, and memory that must not grow."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
+from maskmatch.testing import ConformanceError, check_predictor
+from maskmatch.testing.tiny_encoders import FAMILIES, write_tiny_encoder
+from maskmatch_lab.torture.kills import actions, weights_digest
+from maskmatch_lab.torture.material import A_LITTLE, LABELS, TEXTS, TRUTH, load, same
+from maskmatch_lab.torture.processes import forked, start, wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
+    from maskmatch_lab.torture.campaign import Tally
+    from maskmatch_lab.torture.material import Material
+
+PAIRS_PER_FOLDER = 20
+GROWTH = 16 * 1024 * 1024
+"""By how many bytes a process may grow: allocators keep some."""
+
+
+def editors(material: Material, tally: Tally) -> None:
+    """Two processes that edit one folder at the same time: both edits are there."""
+    place = material.home
+    for number, _ in enumerate(tally.trials()):
+        if number % PAIRS_PER_FOLDER == 0:
+            place = material.matcher().save_pretrained(material.room("editors") / "model")
+        names = f"red {number}", f"blue {number}"
+        go = time.time() + 0.05
+        with tally.guarded("two editors"):
+            codes = [wait(child) for child in [start(_editor(place, name, go)) for name in names]]
+            found = set(load(place).labels or ())
+            if codes != [0, 0] or not set(names) <= found:
+                tally.fail(f"exit codes {codes}, lost {sorted(set(names) - found)}")
+            tally.ended("both edits kept")
+
+
+def _editor(place: Path, name: str, go: float) -> Callable[[], None]:
+    def edit() -> None:
+        time.sleep(max(0.0, go - time.time()))
+        with MaskMatcher.editing(place, verbose=False) as matcher:
+            matcher.add_labels([name])
+
+    return edit
+
+
+def threads(material: Material, tally: Tally) -> None:
+    """Answers of several threads while another one edits labels: those of some label set, never a mixture."""
+    matcher = material.matcher()
+    expected = {frozenset(LABELS): dict(matcher.top_k(TEXTS[:1], 9)[0])}
+    for name in ("red", "blue"):
+        expected[frozenset([*LABELS, name])] = dict(material.matcher([*LABELS, name]).top_k(TEXTS[:1], 9)[0])
+    stopped, lock = threading.Event(), threading.Lock()
+    trials = tally.trials()
+
+    def read() -> None:
+        while True:
+            with lock:
+                if next(trials, None) is None:
+                    return
+            with tally.guarded("an answer while labels are edited"):
+                found = dict(matcher.top_k(TEXTS[:1], 9)[0])
+                right = expected.get(frozenset(map(str, found)))
+                if right is None or any(abs(found[name] - right[name]) > 1e-5 for name in right):
+                    with lock:
+                        tally.fail(f"{found}")
+                with lock:
+                    tally.ended("an answer of one label set")
+
+    def edit() -> None:
+        edits = 0
+        while not stopped.is_set():
+            name = ("red", "blue")[edits % 2]
+            matcher.add_labels([name])
+            matcher.remove_labels([name])
+            edits += 1
+        tally.figures["edits"] = 2 * edits
+
+    readers, editor = [threading.Thread(target=read) for _ in range(3)], threading.Thread(target=edit)
+    for thread in (*readers, editor):
+        thread.start()
+    for thread in readers:
+        thread.join()
+    stopped.set()
+    editor.join()
+
+
+def forks(material: Material, tally: Tally) -> None:
+    """A process that is forked while threads predict answers like its parent."""
+    for predictor in (material.trained, load(material.export)):
+        stopped = threading.Event()
+
+        def predict(predictor: Any = predictor, stopped: threading.Event = stopped) -> None:
+            while not stopped.is_set():
+                predictor.predict_proba(TEXTS)
+
+        busy = [threading.Thread(target=predict) for _ in range(2)]
+        for thread in busy:
+            thread.start()
+        try:
+            for _ in tally.trials(tally.share(0.5)):
+                with tally.guarded("a forked process"):
+                    code = forked(_answers(predictor, material.answers))
+                    if code != 0:
+                        tally.fail(f"{type(predictor).__name__}: exit code {code}")
+                    tally.ended(type(predictor).__name__)
+        finally:
+            stopped.set()
+            for thread in busy:
+                thread.join()
+
+
+def _answers(predictor: Any, expected: Any) -> Callable[[], None]:
+    def check() -> None:
+        if not same(predictor.predict_proba(TEXTS), expected):
+            raise AssertionError("other answers")
+
+    return check
+
+
+def full_disk(material: Material, tally: Tally) -> None:
+    """A disk that takes no more bytes: one clear error, and the old content stays."""
+    every = list(actions(material))
+    for random in tally.trials():
+        action = random.choice(every)
+        place = action.prepare(material.room("full-disk"))
+        sizes = [path.stat().st_size for path in place.iterdir()] if place.is_dir() else [place.stat().st_size]
+        limit = random.randrange(max(sizes))
+        with tally.guarded(f"{action.name} with at most {limit} bytes per file"):
+
+            def work(action: Any = action, place: Path = place, limit: int = limit) -> None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+                try:
+                    action.act(place)
+                except MaskMatchError:
+                    return
+                sys.exit(3)
+
+            code, found = forked(work), action.content(place)
+            if found not in ("old", "new") or code not in (0, 3) or (code == 3) != (found == "new"):
+                tally.fail(f"{action.name} with at most {limit} bytes per file: exit code {code}, {found} content")
+            tally.ended("refused" if code == 0 else "it fits")
+
+
+def growth(material: Material, tally: Tally) -> None:
+    """Predictions, edits and loads do not make a process grow."""
+    report = material.room("growth") / "bytes"
+
+    def work() -> None:
+        matcher, sizes = material.matcher(), []
+        for number in range(tally.wanted):
+            matcher.predict([f"{text} {number}" for text in TEXTS])
+            matcher.add_labels([f"label {number}"])
+            matcher.remove_labels([f"label {number}"])
+            if number % 10 == 0:
+                load(material.classifier)
+            if number in (tally.wanted // 3, tally.wanted - 1):
+                sizes.append(_resident())
+        report.write_text(str(sizes[-1] - sizes[0]))
+
+    for _ in tally.trials():  # all of them in one process
+        pass
+    with tally.guarded("growth"):
+        code = forked(work, seconds=max(60.0, tally.deadline - time.monotonic()))
+        grown = int(report.read_text()) if code == 0 else -1
+        tally.figures["grown by MB"] = round(grown / 2**20, 1)
+        if code != 0 or grown > GROWTH:
+            tally.fail(f"grown by {grown} bytes, exit code {code}")
+        tally.outcomes["rounds of predictions, edits and loads"] = tally.wanted
+
+
+def _resident() -> int:
+    import gc
+
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def conformance(material: Material, tally: Tally) -> None:
+    """Classifiers and exports of every encoder family pass all checks of ``maskmatch.testing``."""
+    room = material.room("conformance")
+    for number, _ in enumerate(tally.trials()):
+        family, kind = FAMILIES[number % len(FAMILIES)], ("classifier", "trained", "export", "int8")[number // 7 % 4]
+        encoder = write_tiny_encoder(family, room / family)
+        matcher = MaskMatcher.from_pretrained(encoder, LABELS, verbose=False)
+        predictor: Any = matcher.fit(TEXTS, TRUTH, **A_LITTLE) if kind == "trained" else matcher
+        with tally.guarded(f"{kind} of {family}"):
+            if kind in ("export", "int8"):
+                export(matcher, room / "export", int8=kind == "int8")
+                predictor = ExportedMatcher.from_pretrained(room / "export", verbose=False)
+            try:
+                check_predictor(predictor, TEXTS)
+            except ConformanceError as error:
+                tally.fail(f"{kind} of {family}: {error}")
+            tally.ended(kind)
+
+
+def same_weights(material: Material, tally: Tally) -> None:
+    """The same seed and data give the same weights."""
+    expected = weights_digest(material.matcher().fit(TEXTS, TRUTH, **A_LITTLE))
+    for _ in tally.trials():
+        with tally.guarded("training again"):
+            if weights_digest(material.matcher().fit(TEXTS, TRUTH, **A_LITTLE)) != expected:
+                tally.fail("other weights")
+            tally.ended("the same weights")
