@@ -11,6 +11,7 @@ import pytest
 
 from maskmatch.data import Examples, is_table, iter_examples, load_examples
 from maskmatch.errors import MaskMatchError
+from refusals import refusal
 
 ROWS = [{"text": "one", "label": "a"}, {"text": "two", "label": "b"}]
 COLUMNS = {"text": ["one", "two"], "label": ["a", "b"]}
@@ -323,3 +324,39 @@ def test_empty_list_means_no_label(tmp_path: Path) -> None:
     assert load_examples(rows).labels == [["a", "b"], []]
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
     assert load_examples(tmp_path / "rows.jsonl").labels == [["a", "b"], []]
+
+
+BROKEN = {
+    "jsonl": '{"text": "a", "label": "x"}\n{"text": "b", \n[1]\n{"text": "c", "text": 1}\n{"text": "e", "label": "y"}',
+    "csv": "text,label\na,x\nb\nc,x,y\ne,y\n",
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_lines_that_cannot_be_read_are_skipped_if_asked(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"data.{kind}"
+    path.write_text(BROKEN[kind])
+    found = load_examples(path, skip_bad_rows=True)
+    assert (found.texts, found.labels) == (["a", "e"], ["x", "y"])
+    assert found.row_numbers == ([0, 4] if kind == "jsonl" else [0, 3])
+    assert [reason.partition(" has")[0].partition(" is")[0].partition(":")[0] for reason in found.skipped] == [
+        f"{path}, line {number}" for number in ((2, 3, 4) if kind == "jsonl" else (3, 4))
+    ]
+    assert "rows cannot be used" in refusal(load_examples, path)
+    assert "skip them with --skip-bad-rows" in refusal(load_examples, path)
+
+
+def test_a_file_without_a_row_that_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text("[1]\n[2]\n")
+    assert "2 rows cannot be used" in refusal(load_examples, path)
+    assert "No row is left" in refusal(load_examples, path, skip_bad_rows=True)
+
+
+def test_the_first_chunk_may_have_no_row_that_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text('[1]\n[2]\n{"text": "a", "label": "x"}\n')
+    chunks = list(iter_examples(path, skip_bad_rows=True, chunk_size=2))
+    assert [chunk.texts for chunk in chunks] == [["a"]]
+    assert [len(chunk.skipped) for chunk in chunks] == [2]
+    assert chunks[0].row_numbers == [2]

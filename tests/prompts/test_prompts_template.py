@@ -159,3 +159,8 @@ def test_any_string_is_parsed_or_raises_one_sentence(template: str) -> None:
     else:
         assert prompt.masks >= 1
         assert set(prompt.fields) <= set(FIELDS)
+
+
+def test_half_a_character() -> None:
+    with pytest.raises(MaskMatchError, match="half of a character"):
+        Prompt("{text} \ud800 {mask}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import threading
@@ -225,3 +226,43 @@ def test_names_that_lead_out_of_the_folder(tiny: Tiny, tmp_path: Path, name: Any
     folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
     edit_json(folder / "maskmatch.json", lambda data: data["files"].append(name))
     assert "list of files" in refusal(MaskMatcher.from_pretrained, folder)
+
+
+def test_a_classifier_without_its_json_file_is_no_encoder(tiny: Tiny, tmp_path: Path) -> None:
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+    (folder / "maskmatch.json").unlink()
+    assert "maskmatch.json is missing" in refusal(MaskMatcher.from_pretrained, folder, LABELS)
+
+
+def test_a_tokenizer_of_another_encoder(tiny: Tiny, tmp_path: Path) -> None:
+    shutil.copytree(tiny("bert"), tmp_path / "encoder")
+    path = tmp_path / "encoder" / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "mask_token": "[OTHER]"}))
+    assert "'[OTHER]', for which the encoder has no embedding" in refusal(
+        MaskMatcher.from_pretrained, tmp_path / "encoder", LABELS
+    )
+
+
+@pytest.mark.parametrize("changed", [{"mask_id": "x"}, {"mask_id": 10**40}, {"mask_id": 10**6}, {"mask_strips": [1]}])
+def test_a_vocabulary_of_an_export_that_cannot_be(tiny: Tiny, tmp_path: Path, changed: dict[str, Any]) -> None:
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export")
+    path = tmp_path / "export" / "export.json"
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps({**data, "vocabulary": {**data["vocabulary"], **changed}}))
+    assert "The vocabulary" in refusal(ExportedMatcher.from_pretrained, tmp_path / "export", verify=False)
+
+
+def test_a_graph_that_reads_files_outside_its_folder_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    import onnx
+
+    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS), tmp_path / "export")
+    path = tmp_path / "export" / "model.onnx"
+    model = onnx.load(str(path))
+    weights = max(model.graph.initializer, key=lambda each: len(each.raw_data))
+    (tmp_path / "outside.bin").write_bytes(weights.raw_data)
+    weights.ClearField("raw_data")
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value="../outside.bin")
+    path.write_bytes(model.SerializeToString())
+    message = refusal(ExportedMatcher.from_pretrained, tmp_path / "export", verify=False)
+    assert "External data path" in message

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from transformers import TrainerCallback
+from torch import nn
+from transformers import TrainerCallback, TrainerState, TrainingArguments
 
 from maskmatch import MaskMatcher
 from maskmatch.errors import TrainingDivergedError
+from maskmatch.training.divergence import check_learned
 from toy_data import FAST, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
@@ -78,3 +80,13 @@ def test_a_run_that_logs_nothing_is_no_run_whose_loss_rose(tiny: Tiny, caplog: p
         matcher.fit(TEXTS, TRUTH, arguments=arguments, **SHORT)
         assert matcher.training_ is not None
     assert not caplog.records
+
+
+@pytest.mark.parametrize(("stages", "told"), [((), True), ((20,), False), ((10,), True)])
+def test_losses_are_compared_within_a_stage(stages: Any, told: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """The loss of the second stage is higher, but falls."""
+    losses = [1.0 - step / 100 for step in range(20)] + [5.0 - step / 100 for step in range(20)]
+    state = TrainerState(log_history=[{"step": step + 1, "loss": loss} for step, loss in enumerate(losses)])
+    state.global_step = len(losses)
+    check_learned(nn.Linear(1, 1), TrainingArguments("unused"), state, stages)
+    assert ("The loss rose" in caplog.text) == told

@@ -44,9 +44,9 @@ def _read_delimited(source: Source, encoding: str, delimiter: str | None) -> Ite
             if len(cells) != len(header):
                 counts = f"{_count(len(cells), 'cell')}, but the header has {_count(len(header), 'column')}"
                 delimiter_name = _DELIMITERS[records.delimiter]
-                raise MaskMatchError(
-                    f"{where} has {counts}; put a cell that contains a {delimiter_name} in double quotes."
-                )
+                problem = f"{where} has {counts}; put a cell that contains a {delimiter_name} in double quotes."
+                yield Row({}, where, problem=problem)
+                continue
             yield Row(dict(zip(header, cells, strict=True)), where)
 
 

@@ -125,16 +125,25 @@ def iter_examples(
     columns: Columns | None = None
     label_names: dict[Any, str] | None = None
     first = 0
+    unread: list[str] = []  # the rows before the first one that can be read
     while chunk := list(islice(rows, chunk_size)):
         if columns is None:
             present = list(dict.fromkeys(column for row in chunk for column in row.fields))
+            if not present and all(row.problem for row in chunk):
+                unread += [row.problem for row in chunk if row.problem]
+                first += len(chunk)
+                continue
             columns = guess_columns(present, task_fields, named=columns_named, label=label_field, want_label=want_label)
             label_names = class_label_names(source, columns)
         examples = _to_examples(chunk, first, task_fields, columns, label_names)
+        examples.skipped[:0] = unread
+        unread = []
         first += len(chunk)
         if examples.skipped and not skip_bad_rows:
             raise MaskMatchError(_invalid_rows(examples.skipped))
         yield examples
+    if unread:
+        raise MaskMatchError(_invalid_rows(unread, none_left=skip_bad_rows))
 
 
 def _concatenate(chunks: list[Examples]) -> Examples:
@@ -157,6 +166,9 @@ def _to_examples(
     skipped: list[str] = []
     numbers: list[int] = []
     for number, row in enumerate(rows, first):
+        if row.problem is not None:
+            skipped.append(row.problem.rstrip("."))
+            continue
         try:
             text = _read_text(row, fields, columns)
             label = None if columns.label is None else to_label(row.fields.get(columns.label), label_names)

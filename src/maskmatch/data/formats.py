@@ -40,6 +40,7 @@ def read_rows(
     *,
     format: Format | None = None,  # noqa: A002 (the word users know from other readers)
     encoding: str = "utf-8",
+    keep_bad: bool = False,
 ) -> Iterator[Row]:
     """Read the rows of a file one at a time.
 
@@ -52,6 +53,7 @@ def read_rows(
             or .txt, optionally followed by .gz. Without a suffix, as on standard input, each line may be a JSON
             object, a JSON string or plain text.
         encoding: The encoding of text formats. A byte-order mark in the file overrides it.
+        keep_bad: Whether to yield rows that cannot be read, with their ``problem``, instead of raising.
 
     Returns:
         An iterator over the rows. A line of plain text is the row `{"text": …}`.
@@ -66,7 +68,8 @@ def read_rows(
         )
     name = _find_format(source, format)
     read = read_mixed_lines if name is None else READERS[name]
-    return _at_least_one(read(source, encoding), source_name(source))
+    rows = _at_least_one(read(source, encoding), source_name(source))
+    return rows if keep_bad else _good(rows)
 
 
 def _find_format(source: Source, requested: str | None) -> Format | None:
@@ -108,6 +111,14 @@ def _at_least_one(rows: Iterator[Row], name: str) -> Iterator[Row]:
         raise MaskMatchError(f"{name} has no rows; give at least one.")
     yield first
     yield from rows
+
+
+def _good(rows: Iterator[Row]) -> Iterator[Row]:
+    """The rows; raise at the first one that cannot be read."""
+    for row in rows:
+        if row.problem is not None:
+            raise MaskMatchError(row.problem)
+        yield row
 
 
 def _either(words: list[str]) -> str:

@@ -28,15 +28,16 @@ def rows_of(
 ) -> Iterator[Row]:
     """Return the rows of a file, a stream, a data frame, a dataset, a list of dicts or a dict of lists.
 
-    The location of an in-memory row is its position, counted from 0 as in Python.
+    The location of an in-memory row is its position, counted from 0 as in Python. Rows of a file that cannot be read
+    have a ``problem``.
     """
     if isinstance(source, (str, os.PathLike)):
-        return read_rows(source, format=format, encoding=encoding)
+        return read_rows(source, format=format, encoding=encoding, keep_bad=True)
     if _is_instance(source, "datasets", *_DATASET_DICTS):
         splits = ", ".join(repr(str(split)) for split in source)
         raise MaskMatchError(f"The dataset has the splits {splits}; pass one of them.")
     if is_stream(source):
-        return read_rows(source, format=format, encoding=encoding)
+        return read_rows(source, format=format, encoding=encoding, keep_bad=True)
     for kind in _TABLE_KINDS:
         if kind.matches(source):
             return _numbered_rows(kind.name, kind.records(source))

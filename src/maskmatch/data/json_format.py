@@ -74,14 +74,14 @@ def read_json_lines(source: Source, encoding: str) -> Iterator[Row]:
 
 
 def parse_json_row(line: str, where: str) -> Row:
-    """Parse one line of JSON as a row."""
+    """Parse one line of JSON as a row; if that fails, the row has a problem."""
     try:
         item = json.loads(line, object_pairs_hook=_unique_keys)
     except _DuplicateKeyError as error:
-        raise MaskMatchError(f"{where}: {error}") from error
+        return Row({}, where, problem=f"{where}: {error}")
     except _JSON_ERRORS as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply, or a number too long"
-        raise MaskMatchError(f"{where} is not valid JSON ({reason}); write one JSON object per line.") from error
+        return Row({}, where, problem=f"{where} is not valid JSON ({reason}); write one JSON object per line.")
     return _to_row(item, where)
 
 
@@ -102,7 +102,8 @@ def _to_row(item: Any, where: str) -> Row:
     if isinstance(item, dict):
         return Row(item, where)
     json_type = _JSON_TYPES.get(type(item), "a value")
-    raise MaskMatchError(f'{where} is {json_type}, not an object; write it as {{"text": …}} or as a quoted string.')
+    problem = f'{where} is {json_type}, not an object; write it as {{"text": …}} or as a quoted string.'
+    return Row({}, where, problem=problem)
 
 
 def _items(table: Any, name: str) -> Iterator[Any]:

@@ -22,11 +22,13 @@ class Row:
         where: The location of the row, such as "train.csv, line 7", for error messages.
         number: The number of the row, counted from 0, if it is not one more than that of the row before: blank lines
             of a text file are skipped, but they count.
+        problem: Why the row cannot be read, in a sentence; None if it can. The rows after it can be read.
     """
 
     fields: dict[str, Any]
     where: str
     number: int | None = field(default=None, compare=False)
+    problem: str | None = None
 
 
 def check_unique_columns(columns: Sequence[str], table: str) -> None:

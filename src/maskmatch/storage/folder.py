@@ -35,7 +35,16 @@ from maskmatch.model.encoder import Encoder, move_encoder
 from maskmatch.model.label_bank import LabelBank
 from maskmatch.model.mlm_head import Head, HeadConfig, pretrained_head
 from maskmatch.storage.integrity import check_files, is_file_name, read_stable, revision, signed
-from maskmatch.storage.layout import CONFIG_FILE, FORMAT, HEAD_FILE, LABELS_FILE, is_saved, portable_name, read_json
+from maskmatch.storage.layout import (
+    CONFIG_FILE,
+    FORMAT,
+    HEAD_FILE,
+    LABELS_FILE,
+    is_saved,
+    portable_name,
+    probe,
+    read_json,
+)
 from maskmatch.storage.model_card import model_card
 
 if TYPE_CHECKING:
@@ -233,6 +242,7 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
     if not config.labels_in_context:
         _load_labels(bank, folder, verified=checked)
     _check_finite(dict(bank.model.named_parameters()), folder)
+    bank.model.encode(bank.tokenizer.pooled(config.prompts, [probe(config)]))  # a wrong setting fails here, not later
     return Classifier(encoder, bank, training, data.get("evaluation"), own_revision)
 
 

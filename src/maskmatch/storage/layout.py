@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_from_json
+from maskmatch.prompts import FieldText
 from maskmatch.storage.integrity import check_files, revision
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ def read_labels(folder: Path, *, verify: bool = True) -> LabelSet:
         return LabelSet(tuple(label_from_json(label) for label in read_json(folder, verify=verify)["labels"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise MaskMatchError(f"{folder / CONFIG_FILE} is damaged: {error!r} does not fit.") from error
+
+
+def probe(config: MatcherConfig) -> dict[str, FieldText]:
+    """A text that a classifier must be able to read, with a character that few vocabularies have."""
+    return dict.fromkeys(config.input_fields, FieldText("a \u2603"))
 
 
 def portable_name(source: str) -> str:

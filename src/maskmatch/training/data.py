@@ -67,6 +67,11 @@ class TrainingData:
         return int(self.texts.cut.sum())
 
     @property
+    def stages(self) -> tuple[int, ...]:
+        """One loss from the first step to the last."""
+        return ()
+
+    @property
     def tokens(self) -> NDArray[np.int64]:
         """The number of tokens that a step encodes per text: (n,)."""
         return self.texts.tokens

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from maskmatch.errors import TrainingDivergedError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import nn
     from transformers import TrainerState, TrainingArguments
 
@@ -26,8 +29,15 @@ def all_finite(model: nn.Module) -> bool:
     return all(bool(parameter.isfinite().all()) for parameter in model.parameters())
 
 
-def check_learned(model: nn.Module, args: TrainingArguments, state: TrainerState) -> None:
-    """Raise if weights are NaN or inf, and warn if the loss rose."""
+def check_learned(model: nn.Module, args: TrainingArguments, state: TrainerState, stages: Sequence[int] = ()) -> None:
+    """Raise if weights are NaN or inf, and warn if the loss rose.
+
+    Args:
+        model: The trained model.
+        args: The settings of the run.
+        state: The state of the run, with its losses.
+        stages: The steps at which another loss begins: losses are compared within a stage.
+    """
     lower = f"choose a learning rate below {args.learning_rate:g}"
     losses = [entry["loss"] for entry in state.log_history if "loss" in entry]
     ended_well = args.load_best_model_at_end or all(map(math.isfinite, losses[-1:]))
@@ -41,8 +51,13 @@ def check_learned(model: nn.Module, args: TrainingArguments, state: TrainerState
         if not all(map(math.isfinite, losses)):
             logger.warning("Training diverged; the best checkpoint on dev from before is used; %s.", lower)
         return
-    half = len(losses) // 2
-    if half and state.global_step >= MIN_STEPS:
-        first, last = (sum(part) / len(part) for part in (losses[:half], losses[half:]))
+    history = [(entry["step"], entry["loss"]) for entry in state.log_history if "loss" in entry]
+    bounds = [0, *stages, state.global_step]
+    for start, end in pairwise(bounds):
+        own = [loss for step, loss in history if start < step <= end]
+        half = len(own) // 2
+        if not half or end - start < MIN_STEPS:
+            continue
+        first, last = (sum(part) / len(part) for part in (own[:half], own[half:]))
         if last > first + LOSS_RISE:
             logger.warning("The loss rose in training, from %.2f to %.2f on average; %s.", first, last, lower)

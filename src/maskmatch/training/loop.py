@@ -65,6 +65,10 @@ class BatchSource(Protocol):
     def memory(self) -> LabelMemory | None:
         """The last known vectors of label texts, which belong to a checkpoint."""
 
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """The steps at which another loss begins, so that losses before and after cannot be compared."""
+
     def batch(self, rows: Sequence[int]) -> dict[str, Any]:
         """A batch of some rows."""
 
@@ -103,7 +107,7 @@ def train(
         finally:
             model.eval()  # also when training was interrupted
         seconds = time.perf_counter() - started
-        check_learned(model, trainer.args, trainer.state)
+        check_learned(model, trainer.args, trainer.state, data.stages)
     return TrainingSummary(
         texts=len(data),
         labels=data.labels,

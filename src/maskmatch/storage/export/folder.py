@@ -27,7 +27,7 @@ from maskmatch.prediction.runtimes import load_runtime, runtime_row
 from maskmatch.prediction.search import ApproximateSearch, MeasuredIndex, SearchReport
 from maskmatch.prompts import PromptTokenizer, Vocabulary
 from maskmatch.storage.integrity import check_files, read_stable, revision, signed
-from maskmatch.storage.layout import EXPORT_FILE, portable_name, read_json
+from maskmatch.storage.layout import EXPORT_FILE, portable_name, probe, read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,8 +153,11 @@ def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> 
     graph = load_runtime(runtime, folder)
     label_graph = graph if config.labels_in_context else None
     index = None if report is None else _read_index(folder / INDEX_FILE, report, scorer)
-    export = replace(export, revision=own_revision)
-    return Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index), export
+    pipeline = Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index)
+    vectors = pipeline.all_vectors(tokenizer.pooled(config.prompts, [probe(config)]))
+    if not scorer.in_context:  # a wrong setting fails here, not later
+        scorer.block(scorer.prepare(vectors), 0, 1)
+    return pipeline, replace(export, revision=own_revision)
 
 
 def _read_json(folder: Path) -> dict[str, Any]:

@@ -111,6 +111,11 @@ class AlignmentData:
         return np.zeros(len(self), dtype=np.int64)
 
     @property
+    def stages(self) -> tuple[int, ...]:
+        """The step at which matching follows distillation."""
+        return (self._config.steps,)
+
+    @property
     def memory(self) -> None:
         """No cache of label vectors: every draw encodes all its labels."""
 
