@@ -7,7 +7,17 @@ import sys
 
 from maskmatch_lab.benchmarks.common import parser
 
-BENCHMARKS = ("speed", "overhead", "zero_shot", "expansion", "few_shot", "similarity", "many_labels", "experiment")
+BENCHMARKS = (
+    "speed",
+    "overhead",
+    "zero_shot",
+    "expansion",
+    "few_shot",
+    "similarity",
+    "many_labels",
+    "loading",
+    "experiment",
+)
 ALL = "all"
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from maskmatch_lab.benchmarks import benchmarks_page, experiment_page, overview, reference_pages, studies_page
+from maskmatch_lab.benchmarks import (
+    benchmarks_page,
+    experiment_page,
+    overview,
+    promises_page,
+    reference_pages,
+    studies_page,
+)
 from maskmatch_lab.benchmarks.markdown import results_of, with_figures
 from maskmatch_lab.benchmarks.speed import page as speed_page
 from maskmatch_lab.paths import ROOT
@@ -27,6 +34,7 @@ def pages() -> dict[Path, str]:
             (DOCS / "zero-shot.md", benchmarks_page.zero_shot_page()),
             (DOCS / "benchmarks.md", benchmarks_page.benchmarks_page()),
             (DOCS / "speed.md", speed_page.figures()),
+            (ROOT / "docs" / "explanation" / "promises.md", promises_page.figures()),
         )
     }
     found |= speed_page.pictures(DOCS)
