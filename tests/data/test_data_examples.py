@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from maskmatch.data import Examples, is_table, iter_examples, load_examples
 from maskmatch.errors import MaskMatchError
 from refusals import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROWS = [{"text": "one", "label": "a"}, {"text": "two", "label": "b"}]
 COLUMNS = {"text": ["one", "two"], "label": ["a", "b"]}
@@ -349,8 +352,37 @@ def test_lines_that_cannot_be_read_are_skipped_if_asked(kind: str, tmp_path: Pat
 def test_a_file_without_a_row_that_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text("[1]\n[2]\n")
-    assert "2 rows cannot be used" in refusal(load_examples, path)
+    assert refusal(load_examples, path).startswith("2 rows cannot be used")
     assert "No row is left" in refusal(load_examples, path, skip_bad_rows=True)
+
+
+def test_a_stream_without_a_row_that_can_be_read_is_not_read_to_its_end() -> None:
+    read = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal read
+        while True:  # endless
+            read += 1
+            yield "[1]\n"
+
+    class Stream(io.StringIO):
+        def __iter__(self) -> Iterator[str]:  # type: ignore[override]
+            return lines()
+
+        def readline(self, size: int | None = -1) -> str:
+            return next(lines())
+
+    with pytest.raises(MaskMatchError, match="5 rows cannot be used"):
+        next(iter_examples(Stream(), format="jsonl", chunk_size=5))
+
+
+def test_a_csv_record_over_several_lines_is_no_row_to_skip(tmp_path: Path) -> None:
+    """A quote that is closed many lines later has swallowed the rows between."""
+    path = tmp_path / "data.csv"
+    path.write_text('text,label\na,x\n"b,x\nc,x\nd,x\n",y,z\ne,x\n')
+    message = refusal(load_examples, path, skip_bad_rows=True)
+    assert "lines 3 to 6" in message
+    assert "quote" in message
 
 
 def test_the_first_chunk_may_have_no_row_that_can_be_read(tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_a_tokenizer_of_another_encoder(tiny: Tiny, tmp_path: Path) -> None:
     shutil.copytree(tiny("bert"), tmp_path / "encoder")
     path = tmp_path / "encoder" / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "mask_token": "[OTHER]"}))
-    assert "'[OTHER]', for which the encoder has no embedding" in refusal(
+    assert "the mask token '[OTHER]', for which the encoder has no embedding" in refusal(
         MaskMatcher.from_pretrained, tmp_path / "encoder", LABELS
     )
 
@@ -265,4 +265,39 @@ def test_a_graph_that_reads_files_outside_its_folder_is_refused(tiny: Tiny, tmp_
     weights.external_data.add(key="location", value="../outside.bin")
     path.write_bytes(model.SerializeToString())
     message = refusal(ExportedMatcher.from_pretrained, tmp_path / "export", verify=False)
-    assert "External data path" in message
+    assert "keeps weights in other files" in message
+
+
+def test_an_export_that_is_replaced_while_a_session_starts(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The graph of another export must not meet the labels of this one."""
+    from maskmatch.prediction.runtimes import onnx
+
+    first = MaskMatcher.from_pretrained(tiny("bert"), LABELS)
+    export(first, tmp_path / "export")
+    other = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, **SHORT)
+    expected = first.predict_proba(TEXTS * 4)
+    matcher = ExportedMatcher.from_pretrained(tmp_path / "export", verbose=False)
+    start = onnx._start  # noqa: SLF001
+
+    def late(*arguments: Any) -> Any:
+        monkeypatch.setattr(onnx, "_start", start)
+        export(other, tmp_path / "export")
+        return start(*arguments)
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.setattr(onnx, "_start", late)
+    for _ in range(2):
+        np.testing.assert_allclose(matcher.predict_proba(TEXTS * 4, batch_size=2), expected, atol=1e-5)
+
+
+def test_no_memory_is_no_damage(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = MaskMatcher.from_pretrained(tiny("bert"), LABELS).save_pretrained(tmp_path / "model")
+
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("maskmatch.storage.folder.move_encoder", fail)
+    with pytest.raises(MemoryError):
+        MaskMatcher.from_pretrained(folder)

@@ -209,4 +209,26 @@ def test_skipped_checks_have_a_reason() -> None:
         "round trip: skipped (no reload was given)",
     ]
     assert "no check 'copy'" in refusal(check_predictor, Sound(), SOME, skip={"copy": ""})
-    assert "three texts" in refusal(check_predictor, Sound(), SOME[:2])
+    assert "three different texts" in refusal(check_predictor, Sound(), [*SOME[:2], SOME[0]])
+
+
+def test_several_labels_must_be_the_most_probable_ones() -> None:
+    class Wrong(Sound):
+        multi_label = True
+
+        def predict(self, texts: Any) -> Any:
+            return [["long"] for _ in super().predict(texts)]
+
+    with pytest.raises(ConformanceError, match="agreement: failed"):
+        check_predictor(Wrong(), SOME)
+
+
+def test_a_blank_field_of_a_pair_must_be_refused() -> None:
+    class AnswersBlankFields(Sound):
+        def predict_proba(self, texts: Any) -> Any:
+            if isinstance(texts, dict):
+                raise TypeError("Give a list of texts.")
+            return super().predict_proba([text["text"].strip() or "blank" for text in texts])
+
+    with pytest.raises(ConformanceError, match="blank texts: failed"):
+        check_predictor(AnswersBlankFields(), [{"text": text} for text in SOME])

@@ -1,14 +1,16 @@
-"""The torture campaign in short, and proof that each of its checks can fail."""
+"""The torture campaign in short, and proof that its checks can fail."""
 
 from __future__ import annotations
 
 import os
+import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from maskmatch import MaskMatcher
+from maskmatch import MaskMatcher, MaskMatchError
 from maskmatch_lab.torture import company, folders, kills, power_loss, prompts, readers
 from maskmatch_lab.torture.campaign import Part, SkippedError, run_part
 from maskmatch_lab.torture.material import Material
@@ -138,11 +140,96 @@ def test_a_lost_edit_is_found(material: Material, monkeypatch: pytest.MonkeyPatc
     assert any("lost" in each for each in failures(company.editors, material, 2))
 
 
+def test_a_failure_that_is_no_kill_is_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(action: Any, place: Path, point: int | None) -> None:
+        raise RuntimeError("the action fails by itself")
+
+    monkeypatch.setattr(kills, "_until", fail)
+    assert any("exit code 1" in each for each in failures(kills.kills, material, 4))
+
+
+def test_other_weights_after_a_kill_are_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kills, "weights_digest", lambda matcher: str(os.getpid()))
+    assert any("other weights" in each for each in failures(kills.killed_training, material, 1))
+
+
+def test_other_weights_with_the_same_seed_are_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = iter(range(9))
+    monkeypatch.setattr(company, "weights_digest", lambda matcher: str(next(numbers)))
+    assert any("other weights" in each for each in failures(company.same_weights, material, 1))
+
+
+def test_an_editor_that_does_nothing_is_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Any, labels: Any) -> Any:
+        raise ValueError("no edits")
+
+    monkeypatch.setattr(MaskMatcher, "add_labels", fail)
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)
+    assert any("no label was edited" in each for each in failures(company.threads, material, 20))
+
+
+def test_a_mixture_of_label_sets_is_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = MaskMatcher.top_k
+
+    def mixed(self: MaskMatcher, texts: Any, k: int) -> Any:
+        """Right in the main thread, which computes what is expected; wrong in the others."""
+        found = real(self, texts, k)
+        if threading.current_thread() is threading.main_thread():
+            return found
+        return [[(label, value / 2) for label, value in pairs] for pairs in found]
+
+    monkeypatch.setattr(MaskMatcher, "top_k", mixed)
+    assert failures(company.threads, material, 20)
+
+
+def test_a_fork_with_other_answers_is_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(company, "same", lambda found, expected: False)
+    assert any("exit code 1" in each for each in failures(company.forks, material, 2))
+
+
+def test_a_full_disk_that_goes_unnoticed_is_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(company.resource, "setrlimit", lambda *_: company.sys.exit(0))
+    real = company.actions
+
+    def broken(material: Material) -> list[Any]:
+        return [replace(each, content=lambda _: "new") for each in real(material)]
+
+    monkeypatch.setattr(company, "actions", broken)
+    assert any("exit code 0, new content" in each for each in failures(company.full_disk, material, 2))
+
+
+def test_wrong_content_that_our_code_stumbles_over_is_found(
+    material: Material, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(*_: Any, **__: Any) -> Any:
+        try:
+            exec(compile("None.nothing", "/maskmatch/file.py", "exec"))
+        except AttributeError as error:
+            raise MaskMatchError("could not be loaded, it is probably damaged") from error
+
+    monkeypatch.setattr(folders, "load", stumble)
+    assert any("could not be loaded" in each for each in failures(folders.hostile_exports, material, 2))
+
+
 def test_growth_is_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[bytearray] = []
     real = company.load
     monkeypatch.setattr(company, "load", lambda folder: kept.append(bytearray(b"x" * 10**7)) or real(folder))
     assert any("grown" in each for each in failures(company.growth, material, 60))
+
+
+def test_classifiers_that_stay_alive_are_found(material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    real = company.load
+    monkeypatch.setattr(company, "load", lambda folder: kept.append(real(folder)))
+    assert any("classifiers" in each for each in failures(company.growth, material, 60))
+
+
+def test_a_part_that_breaks_off_is_a_failure(material: Material) -> None:
+    def broken(material: Material, tally: Any) -> None:
+        raise RuntimeError("broken")
+
+    assert any("broke off" in each for each in failures(broken, material, 1))
 
 
 def test_a_part_that_cannot_run_says_why(material: Material) -> None:
@@ -156,4 +243,5 @@ def test_a_part_that_cannot_run_says_why(material: Material) -> None:
 
 def test_a_part_stops_when_its_time_is_over(material: Material) -> None:
     found = run_part(PARTS["data-files"], material, scale=1.0, seed=0, seconds=0.2)
-    assert 0 < found["tries"] < PARTS["data-files"].tries
+    assert 0 < found["tries"] < found["planned"] == PARTS["data-files"].tries
+    assert any("its time was over" in each for each in found["first_failures"])

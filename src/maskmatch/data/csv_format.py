@@ -44,6 +44,11 @@ def _read_delimited(source: Source, encoding: str, delimiter: str | None) -> Ite
             if len(cells) != len(header):
                 counts = f"{_count(len(cells), 'cell')}, but the header has {_count(len(header), 'column')}"
                 delimiter_name = _DELIMITERS[records.delimiter]
+                if records.lines > 1:  # it may have swallowed rows, so it is more than a row to skip
+                    raise MaskMatchError(
+                        f"{name}, lines {start} to {start + records.lines - 1} have {counts}; a double quote is "
+                        "probably missing or in the wrong place."
+                    )
                 problem = f"{where} has {counts}; put a cell that contains a {delimiter_name} in double quotes."
                 yield Row({}, where, problem=problem)
                 continue
@@ -61,6 +66,11 @@ class _Records:
         # The lines of the current record, for error messages.
         self._record: list[str] = []
         self._size, self._start = 0, 1
+
+    @property
+    def lines(self) -> int:
+        """The number of lines of the current record."""
+        return len(self._record)
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
         first_line = self._find_header()

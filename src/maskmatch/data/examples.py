@@ -76,20 +76,21 @@ def load_examples(
     Raises:
         MaskMatchError: If the table cannot be read, its columns are not obvious, or a row is invalid.
     """
-    chunks = list(
-        iter_examples(
-            source,
-            fields,
-            text_field=text_field,
-            label_field=label_field,
-            named=named,
-            want_label=want_label,
-            skip_bad_rows=True,  # so that the error below counts all invalid rows
-            encoding=encoding,
-            format=format,
-        )
+    chunks = iter_examples(
+        source,
+        fields,
+        text_field=text_field,
+        label_field=label_field,
+        named=named,
+        want_label=want_label,
+        skip_bad_rows=True,  # so that the error below counts all invalid rows
+        encoding=encoding,
+        format=format,
     )
-    examples = _concatenate(chunks)
+    try:
+        examples = _concatenate(list(chunks))
+    except _NothingReadError as error:
+        raise MaskMatchError(_invalid_rows(error.reasons, none_left=skip_bad_rows)) from None
     if examples.skipped and not (skip_bad_rows and examples.texts):
         raise MaskMatchError(_invalid_rows(examples.skipped, none_left=skip_bad_rows))
     return examples
@@ -129,9 +130,11 @@ def iter_examples(
     while chunk := list(islice(rows, chunk_size)):
         if columns is None:
             present = list(dict.fromkeys(column for row in chunk for column in row.fields))
-            if not present and all(row.problem for row in chunk):
-                unread += [row.problem for row in chunk if row.problem]
+            if all(row.problem for row in chunk):
+                unread += [_reason(row) for row in chunk]
                 first += len(chunk)
+                if not skip_bad_rows:
+                    raise MaskMatchError(_invalid_rows(unread))
                 continue
             columns = guess_columns(present, task_fields, named=columns_named, label=label_field, want_label=want_label)
             label_names = class_label_names(source, columns)
@@ -143,7 +146,15 @@ def iter_examples(
             raise MaskMatchError(_invalid_rows(examples.skipped))
         yield examples
     if unread:
-        raise MaskMatchError(_invalid_rows(unread, none_left=skip_bad_rows))
+        raise _NothingReadError(unread)
+
+
+class _NothingReadError(MaskMatchError):
+    """No row of a file can be read."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(_invalid_rows(reasons, none_left=True))
+        self.reasons = reasons
 
 
 def _concatenate(chunks: list[Examples]) -> Examples:
@@ -167,7 +178,7 @@ def _to_examples(
     numbers: list[int] = []
     for number, row in enumerate(rows, first):
         if row.problem is not None:
-            skipped.append(row.problem.rstrip("."))
+            skipped.append(_reason(row))
             continue
         try:
             text = _read_text(row, fields, columns)
@@ -179,6 +190,11 @@ def _to_examples(
             labels.append(label)
             numbers.append(number if row.number is None else row.number)
     return Examples(texts, None if columns.label is None else labels, skipped, label_names, numbers)
+
+
+def _reason(row: Row) -> str:
+    """Why a row cannot be read, as part of a sentence."""
+    return (row.problem or "").rstrip(".")
 
 
 def _read_text(row: Row, fields: Sequence[str], columns: Columns) -> str | dict[str, Any]:

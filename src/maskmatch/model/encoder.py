@@ -272,16 +272,15 @@ def _check_attention(path: Path) -> None:
 
 
 def _check_special_tokens(model: PreTrainedModel, tokenizer: Any, source: str) -> None:
-    """Raise if a special token has no embedding: the tokenizer is of another encoder, or damaged."""
-    embeddings: Any = model.get_input_embeddings()
-    rows = len(embeddings.weight)
-    without = [id_ for id_ in tokenizer.all_special_ids if id_ >= rows]
-    if without:
-        token = tokenizer.convert_ids_to_tokens(without[0])
-        raise MaskMatchError(
-            f"The tokenizer of {source} has the special token {token!r}, for which the encoder has no embedding; it is "
-            "damaged, or belongs to another encoder."
-        )
+    """Raise if a special token of prompts has no embedding: the tokenizer is of another encoder, or damaged."""
+    rows = int(model.config.vocab_size)
+    for name in ("mask", "pad", "unk", "cls", "sep"):
+        token, id_ = getattr(tokenizer, f"{name}_token", None), getattr(tokenizer, f"{name}_token_id", None)
+        if id_ is not None and id_ >= rows:
+            raise MaskMatchError(
+                f"The tokenizer of {source} has the {name} token {token!r}, for which the encoder has no embedding; it "
+                "is damaged, or belongs to another encoder."
+            )
 
 
 def _check_weights(missing: Iterable[str], source: str) -> None:
@@ -315,7 +314,10 @@ def _headless(folder: Path) -> dict[str, Any]:
 def _limit(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
     """The maximum number of tokens that the encoder can read."""
     positions = int(getattr(model.config, "max_position_embeddings", 0) or 10**9) - first_position(model)
-    return min(positions, int(tokenizer.model_max_length))
+    longest = tokenizer.model_max_length
+    if not isinstance(longest, (int, float)) or not longest > 0:
+        raise MaskMatchError(f"The tokenizer says that texts have at most {longest!r} tokens; it is damaged.")
+    return min(positions, int(longest))
 
 
 @contextmanager

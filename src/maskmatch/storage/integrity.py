@@ -97,14 +97,18 @@ def read_stable(path: Path, read: Callable[[], Read]) -> Read:
 
 
 def _read(path: Path, read: Callable[[], Read]) -> Read:
-    """Read a folder; whatever its content makes a parser of another library raise is a damage of the folder."""
+    """Read a folder; what its content makes the parsers of other libraries raise becomes one sentence."""
     try:
         return read()
-    except MaskMatchError:
+    except (MaskMatchError, ImportError, MemoryError):
         raise
+    except OSError as error:
+        raise MaskMatchError(f"{path.parent} cannot be read: {error.strerror or error}.") from error
     except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).partition("\n")[0]
-        raise MaskMatchError(f"{path.parent} is damaged and cannot be loaded: {reason}") from error
+        if "out of memory" in str(error):
+            raise
+        reason = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+        raise MaskMatchError(f"{path.parent} could not be loaded, it is probably damaged: {reason}") from error
 
 
 def revision(path: Path) -> str | None:

@@ -39,9 +39,7 @@ def main() -> None:
             results[name] = found
             print(describe(found), flush=True)
             if options.keep:
-                write_results(
-                    RESULT, {"seed": options.seed, "scale": options.scale, "parts": _merged(results)}, command=COMMAND
-                )
+                write_results(RESULT, {"parts": _merged(results)}, command=COMMAND)
     failed = sum(each["failures"] for each in results.values())
     for name, each in results.items():
         for line in each.get("first_failures", ()):

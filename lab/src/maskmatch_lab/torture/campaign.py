@@ -54,13 +54,22 @@ class Tally:
         """A share of the tries, at least one."""
         return max(1, round(self.wanted * part))
 
-    def ended(self, outcome: str) -> None:
-        """A try ended as it may."""
-        self.outcomes[outcome] += 1
+    def ended(self, outcome: str, *, unless: str | None = None) -> None:
+        """A try ended, as it may or, if there is a reason against it, as it must not.
+
+        Args:
+            outcome: How it ended.
+            unless: What is wrong with it; None: nothing.
+        """
+        if unless is not None:
+            self.fail(unless)
+        else:
+            self.outcomes[outcome] += 1
 
     def fail(self, message: str) -> None:
         """A try ended as it must not."""
         self.failed += 1
+        self.outcomes["failed"] += 1
         if len(self.failures) < FAILURES_KEPT:
             self.failures.append(f"try {self.tries}: {message[:400]}")
 
@@ -76,6 +85,7 @@ class Tally:
         """The result as plain JSON."""
         return {
             "tries": self.tries,
+            "planned": self.wanted,
             "failures": self.failed,
             "outcomes": dict(sorted(self.outcomes.items())),
             **({"figures": self.figures} if self.figures else {}),
@@ -117,4 +127,8 @@ def run_part(part: Part, material: Material, *, scale: float, seed: int, seconds
         part.run(material, tally)
     except SkippedError as reason:
         return {**result, "tries": 0, "failures": 0, "skipped": str(reason)}
-    return {**result, **tally.to_dict(), "seconds": round(time.monotonic() - started, 1)}
+    except Exception as error:  # the other parts go on
+        tally.fail(f"the part broke off: {type(error).__name__}: {error}")
+    if time.monotonic() > tally.deadline:
+        tally.fail(f"its time was over after {tally.tries} tries of {tally.wanted}")
+    return {**result, "seed": seed, **tally.to_dict(), "seconds": round(time.monotonic() - started, 1)}

@@ -71,9 +71,9 @@ class Material:
 
     @cached_property
     def export(self) -> Path:
-        """An export of the trained classifier, with an index."""
+        """An export of the trained classifier, with an index over its labels."""
         folder = self.home / "export"
-        export(self.trained, folder)
+        export(MaskMatcher.from_pretrained(self.classifier, search="approximate", verbose=False), folder)
         return folder
 
     @cached_property

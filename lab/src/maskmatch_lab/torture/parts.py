@@ -11,7 +11,7 @@ from maskmatch_lab.torture.power_loss import power_loss
 from maskmatch_lab.torture.prompts import prompts
 from maskmatch_lab.torture.readers import data_files, label_files
 
-SAME_OR_REFUSED = "a damaged folder is refused by the name of the file, or gives the same answers"
+SAME_OR_REFUSED = "a damaged folder is refused by the name of the file or folder, or gives the same answers"
 ONE_SENTENCE = "wrong content gets one clear error, also if its digests were written again"
 LOST_POWER = "after a power loss the old or the new content is there; a save that returned stays"
 

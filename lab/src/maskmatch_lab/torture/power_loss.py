@@ -52,9 +52,9 @@ def _check(action: Action, state: dict[str, Any], room: Path, name: str, tally: 
     except (MaskMatchError, OSError) as error:
         found = f"unreadable: {error}"
     allowed = ("new",) if state["returned"] else ("old", "new")
-    if found not in allowed:
-        tally.fail(f"{action.name}, power lost before {state['step']}, {state['kind']}: {found}")
-    tally.ended(f"{found} content, {'after' if state['returned'] else 'before'} the save returned")
+    outcome = f"{found} content, {'after' if state['returned'] else 'before'} the save returned"
+    wrong = f"{action.name}, power lost before {state['step']}, {state['kind']}: {found}"
+    tally.ended(outcome, unless=None if found in allowed else wrong)
 
 
 def _simulated(action: Action, place: Path, room: Path, scratch: Path, seed: int) -> list[dict[str, Any]]:

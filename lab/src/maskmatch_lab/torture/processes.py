@@ -48,6 +48,8 @@ def start(work: Callable[[], None]) -> int:
     try:
         work()
         code = 0
+    except SystemExit as stopped:
+        code = stopped.code if isinstance(stopped.code, int) else 1
     except BaseException:
         traceback.print_exc()
     finally:

@@ -60,13 +60,13 @@ def _try_prompt(template: str, random: random.Random, tally: Tally) -> None:
     except MaskMatchError:
         tally.ended("prompt too long")
         return
-    mask = tokenizer.vocabulary.mask_id
+    mask, wrong = tokenizer.vocabulary.mask_id, None
     for ids, places in zip(found.input_ids, found.mask_positions, strict=True):
         if len(ids) > most:
-            tally.fail(f"{template!r} on {family}: {len(ids)} tokens, not at most {most}")
+            wrong = f"{template!r} on {family}: {len(ids)} tokens, not at most {most}"
         if int(np.sum(ids == mask)) != prompt.masks or not all(ids[place] == mask for place in places):
-            tally.fail(f"{template!r} on {family}: masks are not where the prompt has them")
-    tally.ended("tokenized")
+            wrong = f"{template!r} on {family}: masks are not where the prompt has them"
+    tally.ended("tokenized", unless=wrong)
 
 
 def _text(random: random.Random) -> str:

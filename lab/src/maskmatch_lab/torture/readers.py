@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from maskmatch import MaskMatchError, load_examples
@@ -40,15 +41,17 @@ LABEL_FILES = {
 
 def data_files(material: Material, tally: Tally) -> None:
     """Mutated files in every format, also gzipped, by file and by stream."""
-    bases = _bases()
+    every = bases()
     room = material.room("data-files")
     for random in tally.trials():
-        kind = random.choice(list(bases))
-        content = mutated(bases[kind], random)
+        kind = random.choice(list(every))
+        content = mutated(every[kind], random)
+        plain: bytes | None = content  # what an independent parser reads
         zipped = random.random() < 0.15
         if zipped:
             content = gzip.compress(content, 1, mtime=0)
-            content = mutated(content, random) if random.random() < 0.5 else content
+            if random.random() < 0.5:
+                content, plain = mutated(content, random), None
         by_file = random.random() < 0.1 or zipped
         path = room / f"data.{kind}{'.gz' if zipped else ''}"
         if by_file:
@@ -59,7 +62,7 @@ def data_files(material: Material, tally: Tally) -> None:
             return path if by_file else io.BytesIO(content)
 
         with tally.guarded(f"{kind}{' gzipped' if zipped else ''} {content[:200]!r}"):
-            _try_file(source, kind, content, zipped, tally)
+            _try_file(source, kind, plain, tally)
         if time.monotonic() - started > SECONDS:
             tally.fail(f"{kind}: {time.monotonic() - started:.0f} s for {len(content)} bytes")
 
@@ -77,48 +80,58 @@ def label_files(material: Material, tally: Tally) -> None:
             except MaskMatchError:
                 tally.ended("refused")
                 continue
-            if len(found) < 1 or any(not label.name.strip() for label in found.labels):
-                tally.fail(f"a label without a name from {path.read_bytes()[:200]!r}")
-            tally.ended("read")
+            nameless = len(found) < 1 or any(not label.name.strip() for label in found.labels)
+            wrong = f"a label without a name from {path.read_bytes()[:200]!r}"
+            tally.ended("read", unless=wrong if nameless else None)
 
 
-def _try_file(source: Callable[[], Any], kind: str, content: bytes, zipped: bool, tally: Tally) -> None:
+def _try_file(source: Callable[[], Any], kind: str, plain: bytes | None, tally: Tally) -> None:
+    skipped: Any = None
+    with suppress(MaskMatchError):
+        skipped = load_examples(source(), format=kind, skip_bad_rows=True)  # type: ignore[arg-type]
     try:
         rows = list(read_rows(source(), format=kind))  # type: ignore[arg-type]
     except MaskMatchError:
-        tally.ended("refused")
+        if skipped is not None and not skipped.skipped:
+            tally.fail(f"{kind}: rows cannot be read, but none of them is named as skipped")
+            return
+        tally.ended("refused" if skipped is None else "refused, or read with bad rows skipped")
         return
-    expected = None if zipped else _expected(kind, content)
+    expected = None if plain is None else _expected(kind, plain)
     found = [row.fields for row in rows]
     if expected is not None and _plain(found) != _plain(expected):
-        tally.fail(f"{kind}: {len(found)} rows where a parser gives {len(expected)}, or others: {content[:200]!r}")
+        tally.fail(f"{kind}: {len(found)} rows where a parser gives {len(expected)}, or others: {plain!r:.200}")
+        return
+    if skipped is not None and len(skipped.texts) + len(skipped.skipped) != len(rows):
+        tally.fail(f"{kind}: {len(rows)} rows, but {len(skipped.texts)} texts and {len(skipped.skipped)} skipped rows")
         return
     try:
         examples = load_examples(source(), format=kind)  # type: ignore[arg-type]
     except MaskMatchError:
         tally.ended("rows, no examples")
         return
-    if len(examples.texts) != len(rows):
-        tally.fail(f"{kind}: {len(rows)} rows, but {len(examples.texts)} examples: {content[:200]!r}")
-    tally.ended("read" if expected is not None else "read, gzipped or in another encoding")
+    lost = f"{kind}: {len(rows)} rows, but {len(examples.texts)} examples: {plain!r:.200}"
+    outcome = "read" if expected is not None else "read, without an independent parser"
+    tally.ended(outcome, unless=lost if len(examples.texts) != len(rows) else None)
 
 
-def _bases() -> dict[str, bytes]:
+def bases() -> dict[str, bytes]:
+    """A file in each format, before it is mutated."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(ROWS), table)
-    bases = {"parquet": table.getvalue(), "json": json.dumps(ROWS, ensure_ascii=False).encode()}
-    bases["jsonl"] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS).encode()
-    bases["txt"] = "".join(f"{row['text'].splitlines()[0]}\n" for row in ROWS).encode()
+    found = {"parquet": table.getvalue(), "json": json.dumps(ROWS, ensure_ascii=False).encode()}
+    found["jsonl"] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in ROWS).encode()
+    found["txt"] = "".join(f"{row['text'].splitlines()[0]}\n" for row in ROWS).encode()
     for kind, delimiter in (("csv", ","), ("tsv", "\t")):
         lines = io.StringIO()
         writer = csv.DictWriter(lines, ["text", "label"], delimiter=delimiter)
         writer.writeheader()
         writer.writerows(ROWS)
-        bases[kind] = lines.getvalue().encode()
-    return bases
+        found[kind] = lines.getvalue().encode()
+    return found
 
 
 # -- independent parsers -------------------------------------------------------------------------------------

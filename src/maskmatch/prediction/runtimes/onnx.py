@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 INPUTS = ("input_ids", "attention_mask", "mask_positions")
 OUTPUT = "vectors"
 INSTALL = 'install it with pip install "maskmatch[onnx]"'
+
+EXTERNAL_DATA = b"\x0a\x08location\x12"
+"""How a graph names a file with weights: the key "location" of a map, in the format of protobuf."""
+
+MOST_WORKERS = 8
+"""How many batches are computed at once at most: each of them holds its activations."""
 
 MANY_BATCHES = 8
 """From how many batches on a second session is worth its start, which takes about as long as one of them."""
@@ -67,19 +74,22 @@ class OnnxRuntime:
     def map(self, batches: Iterable[PaddedBatch]) -> Iterator[NDArray[np.float32]]:
         """The vectors of each batch, in order."""
         batches = iter(batches)
-        first, workers = list(islice(batches, MANY_BATCHES)), _threads()
-        if len(first) < MANY_BATCHES or workers == 1 or self._was_replaced:
+        first, workers = list(islice(batches, MANY_BATCHES)), min(_threads(), MOST_WORKERS)
+        session = self._single() if len(first) == MANY_BATCHES and workers > 1 else None
+        if session is None:
             return map(self, chain(first, batches))
-        session = self._session(1)
         return mapped(lambda batch: self._run(session, batch), chain(first, batches), workers)
+
+    def _single(self) -> Any:
+        """The session with one thread; None if it cannot be started any more, because the file was replaced."""
+        try:
+            return self._session(1)
+        except MaskMatchError:
+            return None
 
     def _run(self, session: Any, batch: PaddedBatch) -> NDArray[np.float32]:
         arrays = {name: getattr(batch, name) for name in self._inputs}
         return np.asarray(session.run([OUTPUT], arrays)[0], dtype=np.float32)
-
-    @property
-    def _was_replaced(self) -> bool:
-        return _identity(self._path) != self._file
 
     @exclusive
     def _session(self, threads: int) -> Any:
@@ -88,14 +98,15 @@ class OnnxRuntime:
             _inherited.extend(self._sessions.values())
             self._sessions, self._process = {}, os.getpid()
         if threads not in self._sessions:
-            if self._was_replaced:
+            started = _start(self._path, threads)
+            if _identity(self._path) != self._file:  # after it was read: it may be replaced at any moment
                 raise MaskMatchError(f"{self._path} was replaced after it was loaded; load the export again.")
-            self._sessions[threads] = _start(self._path, threads)
+            self._sessions[threads] = started
         return self._sessions[threads]
 
 
 def _threads() -> int:
-    """How many threads to compute with: OMP_NUM_THREADS, as for torch, or one per processor of this process."""
+    """How many threads there are: OMP_NUM_THREADS, as for torch, or the processors of this process."""
     asked = os.environ.get("OMP_NUM_THREADS", "")
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
@@ -109,11 +120,24 @@ def _start(path: Path, threads: int) -> Any:
         import onnxruntime
     except ImportError as error:
         raise MaskMatchError(f"An export needs onnxruntime, which is not installed; {INSTALL}.") from error
+    _check_self_contained(path)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
-    options.intra_op_num_threads = threads or _threads()
+    limited = "OMP_NUM_THREADS" in os.environ or _threads() < (os.cpu_count() or 1)
+    options.intra_op_num_threads = threads or (_threads() if limited else 0)  # 0: one per physical core
     try:
         return onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # whatever a damaged file makes it raise
         reason = str(error).strip().partition("\n")[0]
         raise MaskMatchError(f"{path} is damaged and cannot be read: {reason}") from error
+
+
+def _check_self_contained(path: Path) -> None:
+    """Raise if a graph names files beside it: exports never do, and old versions of onnxruntime would read any file."""
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            outside = content.find(EXTERNAL_DATA) >= 0
+    except (OSError, ValueError) as error:  # an empty file cannot be mapped
+        raise MaskMatchError(f"{path} is damaged and cannot be read: {error}") from error
+    if outside:
+        raise MaskMatchError(f"{path} keeps weights in other files, which no export does; it is not loaded.")
