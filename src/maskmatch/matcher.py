@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from maskmatch.model.label_bank import LabelBank
     from maskmatch.model.matching import MatchingModel
     from maskmatch.prediction.pipeline import Pipeline
+    from maskmatch.training.adapt import AdaptationSummary
 
 
 class MaskMatcher(Predictor):
@@ -50,6 +51,7 @@ class MaskMatcher(Predictor):
 
     Attributes:
         training_: The result of the last ``fit``.
+        adaptation_: The result of the last ``adapt``.
         report_: The last evaluation report; the model card shows its figures until the classifier changes.
         predicted_: The predictions of the last evaluation: a label per text, or a list of labels per text.
         cut_: How many texts of the last call were truncated.
@@ -60,6 +62,7 @@ class MaskMatcher(Predictor):
         super().__init__(verbose=verbose)
         self.encoder: Encoder = classifier.encoder
         self.training_: TrainingSummary | None = classifier.training
+        self.adaptation_: AdaptationSummary | None = None
         self._bank: LabelBank = classifier.bank
         self._evaluation: Mapping[str, Any] | None = classifier.evaluation  # of the last report, until labels change
         self._source = source  # where it was loaded from or saved to
@@ -189,6 +192,7 @@ class MaskMatcher(Predictor):
         labels: Any = None,
         *,
         dev: Any = None,
+        unlabeled: Any = None,
         training: TrainingConfig | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         **options: Any,
@@ -200,6 +204,7 @@ class MaskMatcher(Predictor):
             labels: One label per text, or a list of labels per text; with a data frame, the name of its column.
             dev: Texts and labels, ``(texts, labels)``, or a data frame that holds both, to choose the best
                 checkpoint by (and the threshold, with several labels per text).
+            unlabeled: Unlabelled texts to adapt to after training, see :meth:`adapt`.
             training: How to train.
             callbacks: Callbacks of transformers' Trainer.
             **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
@@ -217,6 +222,32 @@ class MaskMatcher(Predictor):
             )
         self._bank = fitted.bank
         self.training_, self.cut_ = fitted.summary, fitted.summary.cut
+        self.adaptation_ = None
+        return self if unlabeled is None else self.adapt(unlabeled, dev=dev)
+
+    def adapt(
+        self, texts: Any, *, dev: Any = None, force: bool = False, max_texts: int = 20_000, seed: int = 0
+    ) -> MaskMatcher:
+        """Learn from unlabelled texts, in seconds: label vectors are shifted towards the texts that are nearest.
+
+        The weights stay as they are, and texts are not kept. Labels can still be edited. The texts themselves tell
+        whether adapting would probably do harm; then the classifier stays as it is, with a warning.
+
+        Args:
+            texts: Unlabelled texts, like those to be classified; also those themselves. A list, a data frame, or a
+                stream, which is read in constant memory.
+            dev: Labelled texts, ``(texts, labels)`` or a data frame, that decide whether to adapt.
+            force: Whether to adapt in any case.
+            max_texts: How many texts to use at most, drawn at random.
+            seed: The seed of the draw.
+        """
+        from maskmatch.training.adapt import adapt_bank
+
+        self._check_trained()
+        bank = self._bank.copy()
+        with showing_progress(self.verbose):
+            self.adaptation_ = adapt_bank(bank, texts, dev=dev, force=force, max_texts=max_texts, seed=seed)
+        self._bank, self._evaluation = bank, None
         return self
 
     def _evaluated(self, report: EvaluationReport) -> None:

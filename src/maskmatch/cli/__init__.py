@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": CommandRow("maskmatch.cli.demo:demo", "See the main job, end to end, on a small help desk's questions."),
     "classify": CommandRow("maskmatch.cli.classify:classify", "Classify texts by label names alone, without training."),
     "train": CommandRow("maskmatch.cli.train:train", "Train a classifier and save it."),
+    "adapt": CommandRow("maskmatch.cli.adapt:adapt", "Learn from unlabelled texts, without training."),
     "predict": CommandRow("maskmatch.cli.predict:predict", "Classify texts with a saved classifier or an export."),
     "evaluate": CommandRow("maskmatch.cli.evaluate:evaluate", "Evaluate a classifier on labelled rows."),
     "labels": CommandRow("maskmatch.cli.labels:labels_app", "Show, edit, expand and check labels."),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maskmatch.cli import options
 from maskmatch.cli.predict import print_predictions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from maskmatch.data import Examples
 
 
 def classify(
@@ -17,6 +22,10 @@ def classify(
     classifier: options.Classifier,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 32,
+    adapt: Annotated[
+        bool,
+        typer.Option("--adapt", help="Learn from these very texts first, without labels; they are read as a whole."),
+    ] = False,
     reading: options.Reading,
     json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
 ) -> None:
@@ -26,6 +35,9 @@ def classify(
         raise typer.BadParameter(
             f"{names[0]!r} is the only label; give at least two names, separated by commas.", param_hint="--labels"
         )
-    chunks = texts.chunks(options.config_of(classifier.model, classifier.settings).fields, reading)
+    chunks: Iterable[Examples] = texts.chunks(options.config_of(classifier.model, classifier.settings).fields, reading)
     matcher = classifier.load(names, method=classifier.untrained_method())
+    if adapt:
+        chunks = list(chunks)
+        matcher.adapt([text for chunk in chunks for text in chunk.texts])
     print_predictions(matcher.pipeline, chunks, top_k, batch_size)

@@ -137,6 +137,10 @@ class LabelledReading(Reading):
 
     label_field: LabelField = None
 
+    def without_labels(self) -> Reading:
+        """How rows whose labels do not matter are read from a file."""
+        return Reading(self.text_field, self.field, self.encoding, self.format, self.skip_bad_rows)
+
     def options(self) -> dict[str, Any]:
         """The options of ``load_examples``."""
         return {**super().options(), "label_field": self.label_field}
@@ -288,6 +292,12 @@ def saved_classifier(folder: str) -> Path | str:
     if path.exists() and not (path / "maskmatch.json").exists() and not is_export(folder):
         raise MaskMatchError(f"{folder} is not a saved classifier (maskmatch.json is missing).")
     return folder
+
+
+def folder_path(source: str) -> Path:
+    """A folder by its name; no folder if the name is too long for one, as a list of label names may be."""
+    path = os.path.expanduser(source)
+    return Path(path) if os.path.isdir(path) else Path(os.devnull)
 
 
 def is_export(folder: str) -> bool:

@@ -55,6 +55,9 @@ def train(
     train: options.LabelledFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the classifier in.")],
     dev: Annotated[str | None, typer.Option(help="Labelled rows to choose the best checkpoint by.")] = None,
+    unlabeled: Annotated[
+        str | None, typer.Option(help="A file of unlabelled texts to adapt to after training.")
+    ] = None,
     draw: Draw,
     labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
     overwrite: Annotated[
@@ -76,6 +79,7 @@ def train(
     fields = options.config_of(classifier.model, classifier.settings).fields
     rows = draw.of(options.load_rows(train, fields, reading), config.seed)
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
+    more = None if unlabeled is None else options.Texts(file=unlabeled).chunks(fields, reading.without_labels())
 
     from maskmatch.storage.folder import check_target
 
@@ -84,7 +88,8 @@ def train(
     if not overwrite:
         _check_same_labels(output, matcher.labels, rows)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
-    matcher.fit(rows.texts, rows.labels, dev=dev_pair, training=config)
+    texts = None if more is None else (text for chunk in more for text in chunk.texts)
+    matcher.fit(rows.texts, rows.labels, dev=dev_pair, unlabeled=texts, training=config)
     matcher.save_pretrained(output, overwrite=overwrite)
     _print_summary(matcher, output, json)
 
@@ -105,7 +110,8 @@ def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:
     summary = matcher.training_
     assert summary is not None
     if json:
-        options.print_json({"folder": str(output), **asdict(summary)})
+        adapted = {} if matcher.adaptation_ is None else {"adaptation": asdict(matcher.adaptation_)}
+        options.print_json({"folder": str(output), **asdict(summary), **adapted})
         return
     from maskmatch.evaluation.display import counted
 
@@ -115,5 +121,7 @@ def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:
     ]
     if summary.dev is not None:
         lines.append("on dev: " + ", ".join(f"{name} {value:.4f}" for name, value in summary.dev.items()))
+    if matcher.adaptation_ is not None and matcher.adaptation_.adapted:
+        lines.append(str(matcher.adaptation_))
     lines += [*summary.notes, f"saved in {output}"]
     typer.echo("\n".join(lines))

@@ -110,12 +110,12 @@ class MatcherConfig(Settings):
     @property
     def input_masks(self) -> int:
         """The number of vectors per text."""
-        return self.prompt.masks if self.method.input_masked and not self.method.reads_pairs else 1
+        return self.prompt.masks if self.method.reads_masks and not self.method.reads_pairs else 1
 
     @property
     def label_masks(self) -> int:
         """The number of vectors per label text."""
-        return self.label_prompt.masks if self.method.label_masked else 1
+        return self.label_prompt.masks if self.method.label_masked and self.method.label_readout == "mask" else 1
 
     @property
     def uses_centroids(self) -> bool:
@@ -126,6 +126,12 @@ class MatcherConfig(Settings):
         """
         read = self.method.label_source == "prompt" and not self.labels_in_context
         return read and not self.multi_label and self.input_masks == self.label_masks
+
+    @property
+    def adapts(self) -> bool:
+        """Whether label vectors can be adapted to unlabelled texts: they are read, and compared by one vector each."""
+        read = self.method.reads_labels and not self.labels_in_context
+        return read and not self.multi_label and not self.similarity.mask_join.late
 
     def _check_prompts(self) -> None:
         """Raise for pools of prompts that do not fit together, and for debiasing without a prompt."""

@@ -44,6 +44,9 @@ class Method(Settings):
         help="Whether the input vector goes through the head of a masked language model: the encoder's own if labels "
         "are words and the checkpoint has one, else a new one.",
     )
+    prompted: bool = setting(
+        False, help="Whether texts and labels are read in prompts with a mask even if no vector is read at a mask."
+    )
     similarity: SimilarityConfig = setting(COSINE, help="The default similarity.")
     learning_rate: float = setting(DEFAULT_RATE, above=0, help="The default peak learning rate of the encoder.")
 
@@ -55,6 +58,11 @@ class Method(Settings):
     @property
     def input_masked(self) -> bool:
         """Whether the input prompt needs a mask."""
+        return self.prompted or self.reads_masks
+
+    @property
+    def reads_masks(self) -> bool:
+        """Whether the input vector is read at masks."""
         return self.input_state == "mask"
 
     @property
@@ -70,7 +78,7 @@ class Method(Settings):
     @property
     def label_masked(self) -> bool:
         """Whether the label prompt needs a mask."""
-        return self.label_source == "prompt" and self.label_readout == "mask"
+        return self.label_source == "prompt" and (self.prompted or self.label_readout == "mask")
 
     @property
     def reads_labels(self) -> bool:
@@ -95,6 +103,7 @@ METHODS = {
         Method("soft-prompt", "mask", "matrix", similarity=DOT),
         Method("prompt-tuning", "mask", "verbalizer", transform=True, similarity=DOT),
         Method("semantic-matching", "mean", "prompt", label_readout="mean"),
+        Method("mean-matching", "mean", "prompt", label_readout="mean", prompted=True),
         Method("mask-matching", "mask", "prompt"),
         # A few pairs teach mostly the map that compares the sides. The encoder itself should change little.
         Method("pair-matching", "pair", "prompt", learning_rate=DEFAULT_RATE / 10),

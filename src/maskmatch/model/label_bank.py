@@ -12,6 +12,7 @@ import torch
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.files import Lock, exclusive
 from maskmatch.labels import LabelSet, label_to_json
+from maskmatch.labels.adaptation import Adaptation
 from maskmatch.labels.layout import LabelLayout
 from maskmatch.model.centroids import NO_CENTROIDS, Centroids, split_examples
 from maskmatch.model.label_reader import LabelReader, read_origins
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from maskmatch.model.mlm_head import Head
 
 logger = logging.getLogger("maskmatch")
+
+ADAPTATION = "adaptation_"
+"""How the tensors of an adaptation begin in saved folders."""
+
 Derived = TypeVar("Derived")
 
 
@@ -49,6 +54,7 @@ class LabelBank:
         self._model, self._tokenizer = model, tokenizer
         self._labels: LabelSet | None = None
         self._centroids = NO_CENTROIDS
+        self._adaptation: Adaptation | None = None
         self._cache = VectorCache()
         self._version = 0
         self._weights: tuple[int, int, int] | None = None
@@ -111,6 +117,11 @@ class LabelBank:
     def centroids(self) -> Centroids:
         """The centroids of the labels' training texts."""
         return self._centroids
+
+    @property
+    def adaptation(self) -> Adaptation | None:
+        """What unlabelled texts say about labels; None if there were none."""
+        return self._adaptation
 
     @property
     def version(self) -> int:
@@ -178,12 +189,19 @@ class LabelBank:
         if not trained:
             self._model = self._model.fresh()
             read_origins(self._model, self._tokenizer)
+        self._adaptation = None
         self._set(labels, NO_CENTROIDS)
 
     @exclusive
     def set_centroids(self, centroids: Centroids) -> None:
         """Take the centroids of the labels' training texts."""
         self._centroids = centroids.to(self._model.device)
+        self._version += 1
+
+    @exclusive
+    def set_adaptation(self, adaptation: Adaptation | None) -> None:
+        """Take what unlabelled texts say about labels. It holds for any labels, but only for these weights."""
+        self._adaptation = adaptation
         self._version += 1
 
     def centroids_of(self, labels: LabelSet) -> Centroids:
@@ -199,6 +217,7 @@ class LabelBank:
         """A bank that can be edited by itself; it shares the model."""
         bank = LabelBank(self._model, self._tokenizer)
         bank._labels, bank._centroids, bank._cache = self._labels, self._centroids, self._cache
+        bank._adaptation = self._adaptation
         return bank
 
     @exclusive
@@ -211,6 +230,7 @@ class LabelBank:
     def mark_diverged(self) -> None:
         """Training left weights that are NaN or inf: the classifier raises from now on."""
         self._model.diverged = True
+        self._adaptation = None
         self.set_centroids(NO_CENTROIDS)
 
     @exclusive
@@ -229,6 +249,10 @@ class LabelBank:
             bank._centroids = self._centroids
         elif len(self._centroids):
             logger.warning("With these settings centroids of training texts cannot be used; they are dropped.")
+        if self._adaptation is not None and reads_alike(config, self.config) and config.adapts:
+            bank._adaptation = self._adaptation
+        elif self._adaptation is not None:
+            logger.warning("With these settings what was learned from unlabelled texts cannot be used; it is dropped.")
         return bank
 
     def check_editable(self, otherwise: str) -> None:
@@ -345,6 +369,9 @@ class LabelBank:
             places = torch.tensor([labels.position(id_) for id_ in self._centroids.ids])
             tensors |= {"centroids": self._centroids.vectors, "centroid_labels": places}
             tensors["centroid_weights"] = self._centroids.weights
+        if self._adaptation is not None:
+            arrays = self._adaptation.to_arrays()
+            tensors |= {f"{ADAPTATION}{name}": torch.from_numpy(array) for name, array in arrays.items()}
         return tensors, {"key": self._own_key(), "texts": self._text_digest(), "ids": self._id_digest()}
 
     @exclusive
@@ -370,8 +397,14 @@ class LabelBank:
             source.load(vectors)
         elif same_weights and metadata.get("texts") == self._text_digest():
             self.fill_vectors(vectors, metadata.get("key", ""))
+        adapted = {name.removeprefix(ADAPTATION): each for name, each in tensors.items() if name.startswith(ADAPTATION)}
+        if adapted and same_weights:
+            try:
+                self.set_adaptation(Adaptation.from_arrays({name: each.numpy() for name, each in adapted.items()}))
+            except (KeyError, ValueError) as error:
+                raise MaskMatchError("it does not hold what was learned from unlabelled texts.") from error
         if "centroids" not in tensors:
-            return True
+            return same_weights or not adapted
         if not same_weights or metadata.get("ids") != self._id_digest():
             return False
         try:

@@ -13,6 +13,7 @@ import numpy as np
 
 from maskmatch.config.similarity import STEEPNESS
 from maskmatch.files import Lock
+from maskmatch.labels.adaptation import centred
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maskmatch.config.similarity import SimilarityConfig
+    from maskmatch.labels.adaptation import Adaptation
     from maskmatch.labels.layout import LabelLayout
 
 GATHERED = 1 << 23
@@ -45,6 +47,7 @@ class LabelScorer:
         offset: The offset (bias) of the logits, where a text may have several labels; else None.
         untrained: Whether the offset has not been trained and so says nothing.
         in_context: Whether labels are read with each text. Their vectors come with the texts: :meth:`for_texts`.
+        origin: (dim,), what is subtracted from the directions of texts, if labels were adapted to unlabelled texts.
     """
 
     vectors: NDArray[np.float32]
@@ -54,6 +57,7 @@ class LabelScorer:
     offset: float | None = None
     untrained: bool = False
     in_context: bool = False
+    origin: NDArray[np.float32] | None = None
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32], layout: LabelLayout, config: SimilarityConfig, **how: Any) -> LabelScorer:
@@ -69,6 +73,13 @@ class LabelScorer:
         """The same labels as they were read with some texts, (n, F, masks, dim)."""
         return replace(self, vectors=_prepared(vectors, self.config))
 
+    def adapted(self, adaptation: Adaptation | None) -> LabelScorer:
+        """The same labels, adapted to unlabelled texts."""
+        if adaptation is None:
+            return self
+        vectors = adaptation.label_vectors(self.vectors, self.layout)
+        return replace(self, vectors=vectors, origin=adaptation.mean, scale=self.scale * adaptation.scale)
+
     def __len__(self) -> int:
         return len(self.layout)
 
@@ -83,7 +94,8 @@ class LabelScorer:
 
     def prepare(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """Input vectors as they are compared: (n, masks, dim) → (n, dim), or (n, masks, dim) for late interaction."""
-        return _prepared(inputs, self.config)
+        rows = _prepared(inputs, self.config)
+        return rows if self.origin is None else centred(rows, self.origin)
 
     def scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """Score every text with every label: (n, masks, dim) → (n, K)."""

@@ -126,13 +126,15 @@ class _Known:
     metadata: dict[str, str]
     learned: dict[str, torch.Tensor]
     centroids: int
+    adapted: int
 
     @classmethod
     def of(cls, bank: LabelBank) -> _Known:
         tensors, metadata = bank.state_dict()
         labels = [label_to_json(label) for label in bank.known_labels.labels]
         learned = _plain(bank.learned_state())
-        return cls(bank.config.to_json(), labels, _plain(tensors), metadata, learned, len(bank.centroids))
+        adapted = 0 if bank.adaptation is None else bank.adaptation.texts
+        return cls(bank.config.to_json(), labels, _plain(tensors), metadata, learned, len(bank.centroids), adapted)
 
 
 def _write_files(classifier: Classifier, known: _Known, folder: Path) -> None:
@@ -155,6 +157,7 @@ def _write_files(classifier: Classifier, known: _Known, folder: Path) -> None:
         "labels": known.labels,
         "untrained": bank.model.similarity.untrained,
         "labels_with_centroids": known.centroids,
+        "adapted_to_texts": known.adapted,
         "training": None if classifier.training is None else asdict(classifier.training),
         "evaluation": None if classifier.evaluation is None else dict(classifier.evaluation),
     }
@@ -267,7 +270,7 @@ def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> None:
     if verified and not whole:  # all files are as they were saved: they are of two saves
         raise MaskMatchError(f"{path} belongs to another classifier than {CONFIG_FILE} beside it.")
     if not whole:
-        logger.warning("Weights or labels of %s were changed by hand: centroids of training texts are dropped.", folder)
+        logger.warning("Weights or labels of %s were changed by hand: what was learned of texts is dropped.", folder)
 
 
 def _check_finite(tensors: Mapping[str, torch.Tensor], folder: Path) -> None:

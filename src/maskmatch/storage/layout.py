@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from maskmatch.config.matcher import MatcherConfig
 
-FORMAT = 3
-"""Counted up when an older version could not read a folder of this version correctly."""
+FORMAT = 4
+"""Counted up when an older version could not read a folder of this version correctly.
+
+From 4 on, a classifier may be adapted to unlabelled texts.
+"""
 
 CONFIG_FILE = "maskmatch.json"
 LABELS_FILE = "labels.safetensors"

@@ -37,7 +37,9 @@ def model_card(data: Mapping[str, Any], temperature: float | None = None) -> str
         f"`{data['encoder']}`: {config['task']['description']}.{_editing(config['method'])}",
         _usage(config),
         _labels(data["labels"]),
-        _settings(config, temperature, data.get("head")) + _centroids(data.get("labels_with_centroids", 0)),
+        _settings(config, temperature, data.get("head"))
+        + _centroids(data.get("labels_with_centroids", 0))
+        + _adapted(data.get("adapted_to_texts", 0)),
         _training(data.get("training")),
         _evaluation(data.get("evaluation")),
     ]
@@ -97,6 +99,15 @@ def _centroids(labels: int) -> str:
     return (
         f"{NEW_LINE}- the vectors of {labels} labels are shifted towards the centroids of their training texts; the "
         "centroids are saved, the texts are not (but the centroid of a single text is that text's vector)"
+    )
+
+
+def _adapted(texts: int) -> str:
+    if not texts:
+        return ""
+    return (
+        f"{NEW_LINE}- adapted to {texts} unlabelled texts; their mean and means of groups of similar texts are saved, "
+        "the texts are not (but the mean of a group of one is that text's vector)"
     )
 
 

@@ -69,4 +69,4 @@ def _make_pipeline(bank: LabelBank) -> Pipeline:
         scorer = LabelScorer.in_context_of(layout, similarity.config, **how)
         return Pipeline(*parts, scorer, TorchRuntime(model), TorchRuntime(model, of_labels=True))
     scorer = LabelScorer.of(bank.vectors().cpu().numpy(), layout, similarity.config, **how)
-    return Pipeline(*parts, scorer, TorchRuntime(model))
+    return Pipeline(*parts, scorer.adapted(bank.adaptation), TorchRuntime(model))

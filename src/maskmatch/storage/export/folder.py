@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("maskmatch")
 
-FORMAT = 3
+FORMAT = 4
 """Counted up when an older version could not read an export of this version correctly.
 
-From 2 on, the graph averages over a pool of prompts. From 3 on, "untrained" is a field.
+From 2 on, the graph averages over a pool of prompts. From 3 on, "untrained" is a field. From 4 on, the classifier may
+be adapted to unlabelled texts.
 """
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -78,7 +79,8 @@ def write_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
     from safetensors.numpy import save_file
 
     scorer = pipeline.scorer
-    save_file({"vectors": scorer.vectors, "present": scorer.layout.present}, folder / LABELS_FILE)
+    origin = {} if scorer.origin is None else {"origin": scorer.origin}
+    save_file({"vectors": scorer.vectors, "present": scorer.layout.present, **origin}, folder / LABELS_FILE)
     pipeline.tokenizer.vocabulary.backend.save(str(folder / TOKENIZER_FILE))
     search = _approximate_search(pipeline)
     if search is not None:
@@ -201,5 +203,12 @@ def _read_scorer(path: Path, config: MatcherConfig, numbers: dict[str, Any]) -> 
     untrained = numbers.get("untrained", offset == config.similarity.row.offset)  # older exports do not say
     layout = LabelLayout(tensors["present"].sum(axis=1))
     return LabelScorer(
-        tensors["vectors"], layout, config.similarity, scale, offset, untrained, config.labels_in_context
+        tensors["vectors"],
+        layout,
+        config.similarity,
+        scale,
+        offset,
+        untrained,
+        config.labels_in_context,
+        tensors.get("origin"),
     )

@@ -1,0 +1,77 @@
+"""``maskmatch adapt``: adapt a classifier, or label names alone, to unlabelled texts, and save it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maskmatch.cli import options
+
+if TYPE_CHECKING:
+    from maskmatch.matcher import MaskMatcher
+
+
+def adapt(
+    *,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL_OR_LABELS",
+            help="The folder of a saved classifier; or label names, separated by commas, or a file of labels.",
+        ),
+    ],
+    texts: Annotated[str, typer.Argument(metavar="TEXTS", help="A file of unlabelled texts, or - for standard input.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the classifier in.")],
+    dev: Annotated[str | None, typer.Option(help="Labelled rows that decide whether to adapt.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Adapt even if that will probably do harm.")] = False,
+    max_texts: Annotated[int, typer.Option(help="How many texts to use at most, drawn at random.", min=1)] = 20_000,
+    seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a saved classifier that has other labels.")
+    ] = False,
+    classifier: options.Classifier,
+    reading: options.LabelledReading,
+    json: options.AsJson = False,
+) -> None:
+    """Learn from unlabelled texts, in seconds, without training; saves the classifier with its adapted labels."""
+    from maskmatch.storage.folder import check_target
+    from maskmatch.storage.layout import is_saved
+
+    options.refuse_export(source)
+    saved = is_saved(options.folder_path(source))
+    if saved and classifier.model is not None:
+        raise typer.BadParameter(f"{source} is a classifier with an encoder of its own.", param_hint="--model")
+    names = None if saved else options.label_names(source)
+    model = source if saved else classifier.model
+    config = options.config_of(model, classifier.settings)
+    chunks = options.Texts(file=texts).chunks(config.fields, reading.without_labels())
+    dev_rows = None if dev is None else options.load_rows(dev, config.fields, reading)
+    check_target(output.expanduser())  # before the work, not after it
+    if saved:
+        matcher = classifier.load(None, model=source)
+    else:
+        matcher = classifier.load(names, method=classifier.untrained_method())
+    adapt_to(
+        matcher,
+        chunks,
+        dev=None if dev_rows is None else (dev_rows.texts, dev_rows.labels),
+        force=force,
+        max_texts=max_texts,
+        seed=seed,
+    )
+    matcher.save_pretrained(output, overwrite=overwrite)
+    assert matcher.adaptation_ is not None
+    if json:
+        options.print_json({"folder": str(output), **asdict(matcher.adaptation_)})
+        return
+    if matcher.adaptation_.adapted:  # otherwise a warning has said so
+        typer.echo(str(matcher.adaptation_))
+    typer.echo(f"saved in {output}")
+
+
+def adapt_to(matcher: MaskMatcher, chunks: Any, **how: Any) -> None:
+    """Adapt a classifier to the texts of a file, read chunk by chunk."""
+    matcher.adapt((text for chunk in chunks for text in chunk.texts), **how)
