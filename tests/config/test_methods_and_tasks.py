@@ -19,6 +19,7 @@ from maskmatch.prompts import Prompt
         ("soft-prompt", "mask", "matrix", None, "dot"),
         ("prompt-tuning", "mask", "verbalizer", None, "dot"),
         ("semantic-matching", "mean", "prompt", "mean", "cosine"),
+        ("mean-matching", "mean", "prompt", "mean", "cosine"),
         ("mask-matching", "mask", "prompt", "mask", "cosine"),
         ("pair-matching", "pair", "prompt", "mask", "cosine"),
     ],
@@ -32,9 +33,11 @@ def test_the_table_of_methods(
     assert method.label_source == label_source
     assert label_readout is None or method.label_readout == label_readout
     assert method.similarity.kind == similarity
-    assert method.input_masked == (input_readout in ("mask", "pair"))
+    prompted = name == "mean-matching"
+    assert method.prompted == prompted
+    assert method.input_masked == (input_readout in ("mask", "pair") or prompted)
     assert method.reads_pairs == (input_readout == "pair") == (name not in ANY_TEXT_METHODS)
-    assert method.label_masked == (label_readout == "mask")
+    assert method.label_masked == (label_readout == "mask" or prompted)
     assert method.reads_labels == (label_source != "matrix")
     assert method.transform == (name == "prompt-tuning")
 
@@ -47,6 +50,7 @@ def test_a_method_of_ones_own_is_taken_as_it_is() -> None:
         "soft-prompt",
         "prompt-tuning",
         "semantic-matching",
+        "mean-matching",
         "mask-matching",
         "pair-matching",
     }

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from golden.cases import CASES, Case
+from golden.cases import CASES, NEW_CASES, Case
 from maskmatch import ExportedMatcher, MaskMatcher, export
 
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ def main(version: str) -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
-        for name, case in CASES.items():
+        for name, case in {**CASES, **NEW_CASES}.items():
             write_case(name, case, work / "folders", work)
         for path in (work / "folders").rglob("*.json"):  # encoders are called by a name, not by a scratch folder
             path.write_text(path.read_text(encoding="utf-8").replace(f"{work}/", ""), encoding="utf-8")

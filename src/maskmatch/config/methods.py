@@ -44,11 +44,11 @@ class Method(Settings):
         help="Whether the input vector goes through the head of a masked language model: the encoder's own if labels "
         "are words and the checkpoint has one, else a new one.",
     )
+    similarity: SimilarityConfig = setting(COSINE, help="The default similarity.")
+    learning_rate: float = setting(DEFAULT_RATE, above=0, help="The default peak learning rate of the encoder.")
     prompted: bool = setting(
         False, help="Whether texts and labels are read in prompts with a mask even if no vector is read at a mask."
     )
-    similarity: SimilarityConfig = setting(COSINE, help="The default similarity.")
-    learning_rate: float = setting(DEFAULT_RATE, above=0, help="The default peak learning rate of the encoder.")
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Method:

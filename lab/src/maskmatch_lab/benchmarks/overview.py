@@ -70,7 +70,8 @@ def overview_figures() -> str:
     blocks = [
         "## Zero-shot",
         zero_shot_summary(),
-        "Per dataset, and with other prompts: [zero-shot](zero-shot.md).",
+        "Per dataset, and with other prompts: [zero-shot](zero-shot.md). With unlabelled texts: "
+        "[learning from unlabelled texts](unlabelled.md).",
         "## Few-shot",
         few_shot_summary(),
         "Other settings and similarities: [benchmarks](benchmarks.md).",

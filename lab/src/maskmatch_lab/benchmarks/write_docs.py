@@ -12,6 +12,7 @@ from maskmatch_lab.benchmarks import (
     promises_page,
     reference_pages,
     studies_page,
+    unlabelled_page,
 )
 from maskmatch_lab.benchmarks.markdown import results_of, with_figures
 from maskmatch_lab.benchmarks.speed import page as speed_page
@@ -34,6 +35,7 @@ def pages() -> dict[Path, str]:
             (DOCS / "zero-shot.md", benchmarks_page.zero_shot_page()),
             (DOCS / "benchmarks.md", benchmarks_page.benchmarks_page()),
             (DOCS / "speed.md", speed_page.figures()),
+            (DOCS / "unlabelled.md", unlabelled_page.figures()),
             (ROOT / "docs" / "explanation" / "promises.md", promises_page.figures()),
         )
     }

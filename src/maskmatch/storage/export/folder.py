@@ -44,6 +44,9 @@ be adapted to unlabelled texts.
 TOKENIZER_FILE = "tokenizer.json"
 LABELS_FILE = "labels.safetensors"
 INDEX_FILE = "labels.faiss"
+PROBED = 1000
+"""With how many labels a text is compared to find out whether an export works."""
+
 FILES = (TOKENIZER_FILE, LABELS_FILE, EXPORT_FILE)
 """The files of every export, besides the graph of its runtime."""
 
@@ -157,8 +160,10 @@ def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> 
     index = None if report is None else _read_index(folder / INDEX_FILE, report, scorer)
     pipeline = Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index)
     vectors = pipeline.all_vectors(tokenizer.pooled(config.prompts, [probe(config)]))
-    if not scorer.in_context:  # a wrong setting fails here, not later
-        scorer.block(scorer.prepare(vectors), 0, 1)
+    # A wrong setting fails here, not later.
+    scores = vectors if scorer.in_context else scorer.block(scorer.prepare(vectors), 0, min(len(scorer), PROBED))
+    if not np.isfinite(np.exp(scores - scores.max())).all():
+        raise MaskMatchError(f"The export {folder} is damaged: the scores of a text are NaN or inf.")
     return pipeline, replace(export, revision=own_revision)
 
 
