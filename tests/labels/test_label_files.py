@@ -10,6 +10,7 @@ import pytest
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet, label_to_json
 from maskmatch.labels.files import load_labels
+from refusals import refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -188,3 +189,7 @@ def test_the_table_of_labels_show_is_a_label_file(tmp_path: Path) -> None:
     table = "label\treads\tdescription\tphrases\twords\texamples\ncard_lost\tcard lost\tit is gone\tstolen card\t\t\n"
     path = write(tmp_path, "labels.tsv", table)
     assert load_labels(path).labels == (Label("card_lost", description="it is gone", phrases=("stolen card",)),)
+
+
+def test_nul_characters() -> None:
+    assert "NUL character" in refusal(load_labels, "~a\0, b")

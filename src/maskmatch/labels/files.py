@@ -62,6 +62,8 @@ def load_labels(source: str | Path) -> LabelSet:
     """
     if str(source) == "-":
         return _labels_from_lines(sys.stdin.read(), "standard input")
+    if "\0" in str(source):
+        raise MaskMatchError("These labels contain a NUL character, which no name and no file name can have.")
     path = Path(os.path.expanduser(source))
     if not os.path.isfile(path):  # Path.is_file raises if a list of names is too long for a file name
         return _labels_from_lines(str(source), "--labels") if "\n" in str(source) else _labels_from_list(str(source))
