@@ -246,7 +246,15 @@ class MaskMatcher(Predictor):
         self._check_trained()
         bank = self._bank.copy()
         with showing_progress(self.verbose):
-            self.adaptation_ = adapt_bank(bank, texts, dev=dev, force=force, max_texts=max_texts, seed=seed)
+            self.adaptation_ = adapt_bank(
+                bank,
+                texts,
+                dev=dev,
+                force=force,
+                max_texts=max_texts,
+                seed=seed,
+                trained=self.training_ is not None,
+            )
         self._bank, self._evaluation = bank, None
         return self
 

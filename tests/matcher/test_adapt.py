@@ -107,10 +107,19 @@ def test_few_texts_are_not_used(tiny: Tiny, caplog: pytest.LogCaptureFixture) ->
     matcher = alone(tiny)
     expected = matcher.predict_proba(TEXTS)
     matcher.adapt([*TEXTS, *TEXTS])
-    assert "12 different texts are too few" in caplog.text
+    assert "only 12 different texts" in caplog.text
     np.testing.assert_array_equal(matcher.predict_proba(TEXTS), expected)
     assert matcher.adaptation_ is not None
     assert not matcher.adaptation_.adapted
+
+
+def test_an_adapted_classifier_stays_adapted_if_more_texts_do_not_help(adapted: MaskMatcher) -> None:
+    expected = adapted.predict_proba(TEXTS)
+    adapted.adapt(TEXTS)
+    assert adapted.adaptation_ is not None
+    assert not adapted.adaptation_.adapted
+    assert "stays as it is" in str(adapted.adaptation_)
+    np.testing.assert_array_equal(adapted.predict_proba(TEXTS), expected)
 
 
 def test_texts_that_do_not_group_by_the_labels(

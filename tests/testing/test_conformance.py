@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from maskmatch import ExportedMatcher, MaskMatcher, export
-from maskmatch.testing import CHECKS, ConformanceError, check_predictor
+from maskmatch.testing import CHECKS, ConformanceError, check_predictor, write_tiny_encoder
 from refusals import refusal
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
@@ -232,3 +234,36 @@ def test_a_blank_field_of_a_pair_must_be_refused() -> None:
 
     with pytest.raises(ConformanceError, match="blank texts: failed"):
         check_predictor(AnswersBlankFields(), [{"text": text} for text in SOME])
+
+
+@pytest.mark.parametrize(
+    ("predictor", "texts", "options", "said"),
+    [
+        (Sound(), "one text", {}, "come as a list"),
+        (Sound(), SOME, {"skip": ["fork"]}, "a dict of checks"),
+        (object(), SOME, {}, "no predictor: it has no predict"),
+    ],
+)
+def test_wrong_use(predictor: Any, texts: Any, options: Any, said: str) -> None:
+    assert said in refusal(check_predictor, predictor, texts, **options)
+
+
+def test_a_script_without_a_guard(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from test_conformance import SOME, Sound\n"
+        "from maskmatch.testing import check_predictor\n"
+        "check_predictor(Sound(), SOME, seconds=30)\n"
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])]),
+    }
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=environment, timeout=100, check=False
+    )
+    assert "behind if __name__" in done.stderr
+
+
+def test_a_family_that_there_is_not(tmp_path: Path) -> None:
+    assert "choose one of bert" in refusal(write_tiny_encoder, "nope", tmp_path)

@@ -33,7 +33,7 @@ SHORT = {
     "hostile-exports": 0.04,
     "kills": 0.05,
     "killed-training": 0.04,
-    "power-loss": 0.05,
+    "power-loss": 0.25,
     "full-disk": 0.05,
     "editors": 0.05,
     "threads": 0.05,

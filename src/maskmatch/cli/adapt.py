@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maskmatch.cli import options
+from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from maskmatch.matcher import MaskMatcher
@@ -40,16 +41,24 @@ def adapt(
     from maskmatch.storage.folder import check_target
     from maskmatch.storage.layout import is_saved
 
-    options.refuse_export(source)
+    if options.is_export(source):
+        raise MaskMatchError(f"{source} is an export; adapt the classifier that it was made from, and export it again.")
     saved = is_saved(options.folder_path(source))
     if saved and classifier.model is not None:
         raise typer.BadParameter(f"{source} is a classifier with an encoder of its own.", param_hint="--model")
     names = None if saved else options.label_names(source)
+    if names is not None and len(names) < 2:
+        raise MaskMatchError(f"{source!r} is neither the folder of a classifier, nor a file of labels, nor two names.")
+    output = output.expanduser()
+    if is_saved(output) and not overwrite and not (saved and output.resolve() == options.folder_path(source).resolve()):
+        raise MaskMatchError(
+            f"{output} holds another classifier; choose another folder, or replace it with --overwrite."
+        )
     model = source if saved else classifier.model
     config = options.config_of(model, classifier.settings)
     chunks = options.Texts(file=texts).chunks(config.fields, reading.without_labels())
     dev_rows = None if dev is None else options.load_rows(dev, config.fields, reading)
-    check_target(output.expanduser())  # before the work, not after it
+    check_target(output)  # before the work, not after it
     if saved:
         matcher = classifier.load(None, model=source)
     else:

@@ -273,7 +273,8 @@ def report_skipped(skipped: list[str], source: str) -> None:
     for reason in skipped[:5]:
         note(f"skipped: {reason}")
     if len(skipped) > 5:
-        note(f"skipped: {len(skipped) - 5} more rows of {source}")
+        more = len(skipped) - 5
+        note(f"skipped: {more} more {'row' if more == 1 else 'rows'} of {source}")
 
 
 def note(message: str) -> None:

@@ -49,7 +49,12 @@ def _read_delimited(source: Source, encoding: str, delimiter: str | None) -> Ite
                         f"{name}, lines {start} to {start + records.lines - 1} have {counts}; a double quote is "
                         "probably missing or in the wrong place."
                     )
-                problem = f"{where} has {counts}; put a cell that contains a {delimiter_name} in double quotes."
+                hint = (
+                    "add the cells that are missing"
+                    if len(cells) < len(header)
+                    else f"put a cell that contains a {delimiter_name} in double quotes"
+                )
+                problem = f"{where} has {counts}; {hint}."
                 yield Row({}, where, problem=problem)
                 continue
             yield Row(dict(zip(header, cells, strict=True)), where)

@@ -39,6 +39,9 @@ TEMPERATURE = 0.05
 NAME_WEIGHT = 0.25
 """The weight of a label's name, as a share of the mean number of texts per label."""
 
+TRAINED_WEIGHT = 2.0
+"""The same for trained labels: they know more than their names, and unlabelled texts should change them less."""
+
 LEAST_NAME_WEIGHT = 5.0
 """The least weight of a name, in texts: a few texts say little about a label."""
 
@@ -57,12 +60,14 @@ class Adaptation:
         mean: (dim,), what is subtracted from the unit vectors of texts
         prototypes: (m, dim), the means of groups of similar texts, centred
         counts: (m,), the number of texts of each group
+        name_weight: The weight of a label's own vector, as a share of the mean number of texts per label
         scale: By what scores are multiplied, so that answers are as confident as they were with names alone
     """
 
     mean: NDArray[np.float32]
     prototypes: NDArray[np.float32]
     counts: NDArray[np.float32]
+    name_weight: float = NAME_WEIGHT
     scale: float = 1.0
 
     def __post_init__(self) -> None:
@@ -71,8 +76,14 @@ class Adaptation:
             raise MaskMatchError("The mean, the prototypes and their counts do not fit together.")
 
     @classmethod
-    def of(cls, vectors: NDArray[np.float32], seed: int = 0) -> Adaptation:
-        """The adaptation to texts by their vectors (n, dim)."""
+    def of(cls, vectors: NDArray[np.float32], seed: int = 0, *, trained: bool = False) -> Adaptation:
+        """The adaptation to texts by their vectors (n, dim).
+
+        Args:
+            vectors: The vectors of texts.
+            seed: The seed of the groups.
+            trained: Whether labels were trained, so that they are more than names.
+        """
         from sklearn.cluster import MiniBatchKMeans
 
         texts = unit(np.asarray(vectors, np.float32))
@@ -86,7 +97,8 @@ class Adaptation:
         sums = np.zeros((groups, texts.shape[1]), np.float32)
         np.add.at(sums, found.labels_, texts)
         filled = counts > 0
-        return cls(mean, sums[filled] / counts[filled, None], counts[filled])
+        weight = TRAINED_WEIGHT if trained else NAME_WEIGHT
+        return cls(mean, sums[filled] / counts[filled, None], counts[filled], weight)
 
     @property
     def texts(self) -> int:
@@ -95,14 +107,15 @@ class Adaptation:
 
     def to_arrays(self) -> dict[str, NDArray[np.float32]]:
         """Its arrays by name, to save them."""
-        scale = np.array([self.scale], np.float32)
-        return {"mean": self.mean, "prototypes": self.prototypes, "counts": self.counts, "scale": scale}
+        numbers = np.array([self.name_weight, self.scale], np.float32)
+        return {"mean": self.mean, "prototypes": self.prototypes, "counts": self.counts, "numbers": numbers}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.float32]]) -> Adaptation:
         """What :meth:`to_arrays` gave."""
         mean, prototypes, counts = (np.asarray(arrays[name], np.float32) for name in ("mean", "prototypes", "counts"))
-        return cls(mean, prototypes, counts, float(arrays["scale"][0]))
+        name_weight, scale = (float(number) for number in arrays["numbers"])
+        return cls(mean, prototypes, counts, name_weight, scale)
 
     def centred(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """The vectors of texts (n, dim) as they are compared with adapted label vectors."""
@@ -127,7 +140,7 @@ class Adaptation:
 
     def _centroids(self, labels: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The centroid of the texts assigned to each label, (K, dim), and its weight against the name, (K, 1)."""
-        anchor = max(NAME_WEIGHT * self.texts / len(labels), LEAST_NAME_WEIGHT)
+        anchor = max(self.name_weight * self.texts / len(labels), LEAST_NAME_WEIGHT)
         current = labels
         for _ in range(ROUNDS):
             sums = self._assigned(current)

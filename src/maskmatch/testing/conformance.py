@@ -138,10 +138,19 @@ def check_predictor(
     Returns:
         The result of every check.
     """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a spawned process imports the script again
+        raise MaskMatchError('In a script, call check_predictor behind if __name__ == "__main__": it starts processes.')
+    if not isinstance(skip or {}, dict):
+        raise MaskMatchError(f"skip is a dict of checks and reasons, not a {type(skip).__name__}.")
     skip = dict(skip or {})
     unknown = sorted(skip.keys() - CHECKS.keys())
     if unknown:
         raise MaskMatchError(f"There is no check {unknown[0]!r}; the checks are {', '.join(CHECKS)}.")
+    for name in ("predict", "predict_proba"):
+        if not callable(getattr(predictor, name, None)):
+            raise MaskMatchError(f"A {type(predictor).__name__} is no predictor: it has no {name}.")
+    if isinstance(texts, (str, dict)):
+        raise MaskMatchError(f"Texts come as a list; this is a {type(texts).__name__}.")
     different = len({repr(text) for text in texts})
     if different < 3:
         raise MaskMatchError(f"check_predictor needs at least three different texts; there are {different}.")

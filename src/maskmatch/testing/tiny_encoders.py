@@ -10,6 +10,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from maskmatch.errors import MaskMatchError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -68,6 +70,8 @@ def _unigram(special: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
 
 def tiny_tokenizer(family: str) -> Any:  # noqa: PLR0911 - one a family
     """A tokenizer of the family, as its own class builds it."""
+    if family not in FAMILIES:
+        raise MaskMatchError(f"There is no family {family!r}; choose one of {', '.join(FAMILIES)}.")
     if family == "bert":
         special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
         return library.BertTokenizer(vocab=_wordpiece(special))

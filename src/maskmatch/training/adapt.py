@@ -68,12 +68,22 @@ class AdaptationSummary:
     seconds: float
 
     def __str__(self) -> str:
-        verb = "Adapted" if self.adapted else "Not adapted"
-        return f"{verb} to {self.used} of {self.texts} unlabelled texts in {self.seconds:.0f} s: {self.reason}"
+        if not self.adapted:
+            return f"The classifier stays as it is: {self.reason}"
+        forced = "" if self.advised else "as asked, although "
+        used = f"{self.used} of {self.texts} unlabelled texts"
+        return f"Adapted to {used} in {self.seconds:.0f} s: {forced}{self.reason}"
 
 
 def adapt_bank(
-    bank: LabelBank, texts: Any, *, dev: Any = None, force: bool = False, max_texts: int = MAX_TEXTS, seed: int = 0
+    bank: LabelBank,
+    texts: Any,
+    *,
+    dev: Any = None,
+    force: bool = False,
+    max_texts: int = MAX_TEXTS,
+    seed: int = 0,
+    trained: bool = False,
 ) -> AdaptationSummary:
     """Adapt the labels of a bank to unlabelled texts, unless that would probably do harm.
 
@@ -84,6 +94,7 @@ def adapt_bank(
         force: Whether to adapt in any case.
         max_texts: How many texts to use at most, drawn at random.
         seed: The seed of the draw and of the groups of texts.
+        trained: Whether the classifier was trained.
     """
     started = time.perf_counter()
     check_count(max_texts, "max_texts")
@@ -94,7 +105,7 @@ def adapt_bank(
     pipeline = torch_pipeline(plain)
     vectors = pipeline.all_vectors(pipeline.tokenize(used))  # (n, masks, dim)
     scorer = pipeline.scorer
-    adaptation = Adaptation.of(scorer.prepare(vectors), seed)
+    adaptation = Adaptation.of(scorer.prepare(vectors), seed, trained=trained)
     some = vectors[: max(1, SCORES // len(scorer))]
     scale = matching_scale(scorer.scores(some), scorer.adapted(adaptation).scores(some))
     adaptation = replace(adaptation, scale=scale)
@@ -102,12 +113,13 @@ def adapt_bank(
     agreement = float(np.mean(_best(scorer, vectors) == _best(adapted, vectors)))
     before_after = None if dev is None else _on_dev(pipeline, adapted, dev)
     advised, reason = _decision(len(used), agreement, before_after)
-    bank.set_adaptation(adaptation if advised or force else None)
+    if advised or force:
+        bank.set_adaptation(adaptation)
     seconds = round(time.perf_counter() - started, 2)
     summary = AdaptationSummary(
         advised or force, reason, advised, given, len(used), round(agreement, 4), before_after, seconds
     )
-    if not advised:
+    if not summary.adapted:
         logger.warning("%s", summary)
     return summary
 
@@ -138,9 +150,9 @@ def _decision(texts: int, agreement: float, before_after: tuple[float, float] | 
     """Whether to adapt, and why."""
     if before_after is not None:
         before, after = before_after
-        return after >= before, f"on dev the accuracy is {before:.4f} before and {after:.4f} after."
+        return after >= before, f"on dev the accuracy is {before:.4f} without adapting and {after:.4f} with it."
     if texts < LEAST_TEXTS:
-        return False, f"{texts} different texts are too few; give at least {LEAST_TEXTS}."
+        return False, f"there are only {texts} different texts, and adapting needs {LEAST_TEXTS}."
     if agreement < LEAST_AGREEMENT:
         return False, (
             f"{1 - agreement:.0%} of the texts would get another label, so they probably do not group by these labels; "

@@ -27,7 +27,7 @@ PARTS = {
         Part("hostile-exports", ONE_SENTENCE, 4_000, hostile_exports),
         Part("kills", "after a kill the old or the new content is there, whole", 1_000, kills),
         Part("killed-training", "training that was killed and resumed ends with the same weights", 30, killed_training),
-        Part("power-loss", LOST_POWER, 1_000, power_loss),
+        Part("power-loss", LOST_POWER, 200, power_loss),
         Part("full-disk", "a full disk is one error, and the old content stays", 200, full_disk),
         Part("editors", "two simultaneous editors lose nothing", 200, editors),
         Part("threads", "answers while labels are edited are those of one label set", 10_000, threads),
