@@ -34,8 +34,8 @@ def figures() -> str:
         blocks += [
             "What it costs to check every file when a classifier of the default encoder is loaded:",
             table(("", "size", "without the check", "with it", "difference"), costs),
-            f"Medians of {loading['repeats']} loads, in turns. Without the check, a classifier's weights are hashed, too: "
-            f"label vectors must belong to them. {origin(loading)}",
+            f"Medians of {loading['repeats']} loads, in turns. Without the check, a classifier's weights are hashed, "
+            f"too: label vectors must belong to them. {origin(loading)}",
         ]
     return "\n\n".join(blocks)
 
