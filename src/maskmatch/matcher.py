@@ -17,6 +17,7 @@ from maskmatch.data import take_examples, take_texts
 from maskmatch.errors import MaskMatchError
 from maskmatch.files import locked, recover, resolved
 from maskmatch.labels import LabelSet
+from maskmatch.labels.adaptation import MAX_TEXTS
 from maskmatch.model.encoder import find_model
 from maskmatch.prediction.predictor import Predictor
 from maskmatch.prediction.runtimes.torch import torch_pipeline
@@ -226,7 +227,7 @@ class MaskMatcher(Predictor):
         return self if unlabeled is None else self.adapt(unlabeled, dev=dev)
 
     def adapt(
-        self, texts: Any, *, dev: Any = None, force: bool = False, max_texts: int = 20_000, seed: int = 0
+        self, texts: Any, *, dev: Any = None, force: bool = False, max_texts: int = MAX_TEXTS, seed: int = 0
     ) -> MaskMatcher:
         """Learn from unlabelled texts, in seconds: label vectors are shifted towards the texts that are nearest.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from transformers import TrainerCallback
 
 from maskmatch import ExportedMatcher, MaskMatcher, export
 from maskmatch.testing import check_predictor
@@ -211,3 +212,19 @@ def test_another_method_drops_what_was_learned(
 def test_answers_are_as_confident_as_before(tiny: Tiny, adapted: MaskMatcher) -> None:
     before = alone(tiny).predict_proba(MANY).max(axis=1).mean()
     assert adapted.predict_proba(MANY).max(axis=1).mean() == pytest.approx(before, abs=0.02)
+
+
+def test_other_masks_drop_what_was_learned(tiny: Tiny) -> None:
+    two = {"prompt": "{text} {mask} {mask}", "label_prompt": "{label} {mask} {mask}"}
+    matcher = alone(tiny, **two).adapt(MANY, force=True)
+    assert matcher.bank.with_config(matcher.config.changed({"masks": "concat"})).adaptation is None
+
+
+def test_interrupted_training_leaves_no_stale_adaptation(adapted: MaskMatcher) -> None:
+    class Stop(TrainerCallback):
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        adapted.fit(TEXTS, TRUTH, callbacks=[Stop()], **A_LITTLE)
+    assert adapted.bank.adaptation is None

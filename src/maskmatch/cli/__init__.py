@@ -72,18 +72,24 @@ def main() -> None:
         if stop.code == 130:  # typer has caught a Ctrl-C and says nothing
             sys.stderr.write("maskmatch: Interrupted.\n")
         if stop.code == 1 and type(sys.stdout).__name__ == "PacifyFlushWrapper":  # typer has caught a broken pipe
-            sys.exit(BROKEN_PIPE)
+            _leave()
         raise
     except MaskMatchError as error:
         _fail(str(error))
     except BrokenPipeError:
         # The reader of our output has gone, as in `… | head`; keep Python from complaining again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(BROKEN_PIPE)
+        _leave()
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
         _fail("Interrupted.", code=130)
+
+
+def _leave() -> None:
+    """Exit at once: a thread may still tokenize the next texts, and Python aborts if it ends meanwhile."""
+    sys.stderr.flush()
+    os._exit(BROKEN_PIPE)
 
 
 def _fail(message: str, code: int = 1) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from maskmatch.cli import options
 from maskmatch.errors import MaskMatchError
-
-if TYPE_CHECKING:
-    from maskmatch.matcher import MaskMatcher
+from maskmatch.labels.adaptation import MAX_TEXTS
 
 
 def adapt(
@@ -28,11 +26,9 @@ def adapt(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to save the classifier in.")],
     dev: Annotated[str | None, typer.Option(help="Labelled rows that decide whether to adapt.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Adapt even if that will probably do harm.")] = False,
-    max_texts: Annotated[int, typer.Option(help="How many texts to use at most, drawn at random.", min=1)] = 20_000,
+    max_texts: Annotated[int, typer.Option(help="How many texts to use at most, drawn at random.", min=1)] = MAX_TEXTS,
     seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a saved classifier that has other labels.")
-    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another classifier.")] = False,
     classifier: options.Classifier,
     reading: options.LabelledReading,
     json: options.AsJson = False,
@@ -63,9 +59,8 @@ def adapt(
         matcher = classifier.load(None, model=source)
     else:
         matcher = classifier.load(names, method=classifier.untrained_method())
-    adapt_to(
-        matcher,
-        chunks,
+    matcher.adapt(
+        (text for chunk in chunks for text in chunk.texts),
         dev=None if dev_rows is None else (dev_rows.texts, dev_rows.labels),
         force=force,
         max_texts=max_texts,
@@ -79,8 +74,3 @@ def adapt(
     if matcher.adaptation_.adapted:  # otherwise a warning has said so
         typer.echo(str(matcher.adaptation_))
     typer.echo(f"saved in {output}")
-
-
-def adapt_to(matcher: MaskMatcher, chunks: Any, **how: Any) -> None:
-    """Adapt a classifier to the texts of a file, read chunk by chunk."""
-    matcher.adapt((text for chunk in chunks for text in chunk.texts), **how)

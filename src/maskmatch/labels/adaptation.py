@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     from maskmatch.labels.layout import LabelLayout
 
+MAX_TEXTS = 20_000
+"""How many texts are used at most, drawn at random: more change nothing."""
+
 PROTOTYPES = 512
 """The most prototypes: with more, answers are the same."""
 

@@ -249,7 +249,8 @@ class LabelBank:
             bank._centroids = self._centroids
         elif len(self._centroids):
             logger.warning("With these settings centroids of training texts cannot be used; they are dropped.")
-        if self._adaptation is not None and reads_alike(config, self.config) and config.adapts:
+        same_vectors = reads_alike(config, self.config) and config.similarity.masks == self.config.similarity.masks
+        if self._adaptation is not None and same_vectors and config.adapts:
             bank._adaptation = self._adaptation
         elif self._adaptation is not None:
             logger.warning("With these settings what was learned from unlabelled texts cannot be used; it is dropped.")

@@ -12,7 +12,7 @@ import numpy as np
 
 from maskmatch.data import is_blank, is_table, load_examples, take_examples
 from maskmatch.errors import MaskMatchError
-from maskmatch.labels.adaptation import Adaptation, matching_scale
+from maskmatch.labels.adaptation import MAX_TEXTS, Adaptation, matching_scale
 from maskmatch.labels.targets import row_labels
 from maskmatch.prediction.pipeline import check_count
 from maskmatch.prediction.runtimes.torch import torch_pipeline
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from maskmatch.prediction.pipeline import Pipeline
 
 logger = logging.getLogger("maskmatch")
-
-MAX_TEXTS = 20_000
-"""How many texts are used at most, drawn at random: more change nothing."""
 
 LEAST_TEXTS = 100
 """With fewer texts, names alone are as good."""

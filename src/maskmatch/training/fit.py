@@ -114,6 +114,7 @@ def _restored_on_error(bank: LabelBank) -> Iterator[None]:
         raise
     except BaseException:  # interrupted: the encoder has other weights now
         bank.set_centroids(NO_CENTROIDS)
+        bank.set_adaptation(None)
         raise
 
 

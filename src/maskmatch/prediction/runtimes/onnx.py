@@ -52,7 +52,7 @@ class OnnxRuntime:
     """Computes input vectors with onnxruntime.
 
     One batch is computed by all threads. Of many batches each is computed by one thread, as many at once as there are
-    threads: that is a fifth faster, because threads need not wait for each other after every operator.
+    threads: that is faster, because threads need not wait for each other after every operator.
 
     Args:
         path: The graph: token ids, attention mask and mask positions → input vectors.
