@@ -2,56 +2,40 @@
 
 from __future__ import annotations
 
-import copy
-import tempfile
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from maskmatch.config.matcher import check_options
 from maskmatch.config.training import TrainingConfig
-from maskmatch.data import take_examples, take_texts
+from maskmatch.data import Examples, take_examples, take_texts
 from maskmatch.errors import MaskMatchError
-from maskmatch.files import locked, recover, resolved
 from maskmatch.labels import LabelSet
 from maskmatch.labels.adaptation import MAX_TEXTS
-from maskmatch.model.encoder import find_model
-from maskmatch.prediction.predictor import Predictor
+from maskmatch.labels.targets import has_several, row_labels
+from maskmatch.prediction.pipeline import paired_answers
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.progress import showing_progress
-from maskmatch.storage.copies import folder_bytes, load_bytes
-from maskmatch.storage.export.folder import is_export
-from maskmatch.storage.folder import Classifier, new_classifier, push_classifier, read_classifier, write_classifier
-from maskmatch.storage.layout import check_encoder, check_same_labels, check_unchanged, is_saved
+from maskmatch.storage.loaded import LoadedClassifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
     from transformers import TrainerCallback
 
-    from maskmatch.config.matcher import MatcherConfig
-    from maskmatch.config.methods import Method
-    from maskmatch.config.tasks import Task
-    from maskmatch.config.training import TrainingSummary
-    from maskmatch.evaluation import EvaluationReport
+    from maskmatch.evaluation.label_diff import LabelDiff
     from maskmatch.labels import LabelsLike
-    from maskmatch.model.encoder import Encoder
-    from maskmatch.model.label_bank import LabelBank
-    from maskmatch.model.matching import MatchingModel
-    from maskmatch.prediction.pipeline import Pipeline
-    from maskmatch.training.adapt import AdaptationSummary
+    from maskmatch.storage.folder import Classifier
+    from maskmatch.training.adapt import AdaptationSummary, DrawnTexts
 
 
-class MaskMatcher(Predictor):
+class MaskMatcher(LoadedClassifier):
     """Classifies texts by the names of labels. Make one with :meth:`from_pretrained`.
 
+    Loading, saving and copying are in :class:`LoadedClassifier`; predicting and evaluating in :class:`Predictor`.
+
     Attributes:
-        training_: The result of the last ``fit``.
+        training_: The result of the last ``fit``; or of self-training, if there was no ``fit``.
         adaptation_: The result of the last ``adapt``.
         report_: The last evaluation report; the model card shows its figures until the classifier changes.
         predicted_: The predictions of the last evaluation: a label per text, or a list of labels per text.
@@ -60,130 +44,8 @@ class MaskMatcher(Predictor):
     """
 
     def __init__(self, classifier: Classifier, source: str | None = None, *, verbose: bool = True) -> None:
-        super().__init__(verbose=verbose)
-        self.encoder: Encoder = classifier.encoder
-        self.training_: TrainingSummary | None = classifier.training
+        super().__init__(classifier, source, verbose=verbose)
         self.adaptation_: AdaptationSummary | None = None
-        self._bank: LabelBank = classifier.bank
-        self._evaluation: Mapping[str, Any] | None = classifier.evaluation  # of the last report, until labels change
-        self._source = source  # where it was loaded from or saved to
-        self._folder = None if source is None or classifier.revision is None else resolved(Path(source))
-        self._revision = classifier.revision  # of the folder at that time
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        model: str | Path | None = None,
-        labels: LabelsLike | None = None,
-        *,
-        task: str | Task | None = None,
-        prompt: str | Sequence[str] | None = None,
-        label_prompt: str | Sequence[str] | None = None,
-        method: str | Method | None = None,
-        device: str | None = None,
-        verify: bool = True,
-        verbose: bool = True,
-        **options: Any,
-    ) -> MaskMatcher:
-        """Load a classifier: a saved one, or a new one on a pretrained encoder.
-
-        What is None or left out comes from the saved classifier, or from the task and the method.
-
-        Args:
-            model: None for the embedded default; the folder of a saved classifier or of an encoder; or the id
-                of either on the hub.
-            labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out if
-                ``fit`` follows.
-            task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings fields, prompts and a method.
-            prompt: An input prompt instead of the task's, or several: a text is read in each and the vectors are
-                averaged; with pair-matching, each prompt reads one side of the pair.
-            label_prompt: A label prompt instead of the task's, or several.
-            method: "mask-matching", or another one. Default: the task's.
-            device: Where to compute; None: on a GPU if there is one.
-            verify: Whether to check that all files of a saved classifier are as they were saved.
-            verbose: Whether long calls show their progress.
-            **options: Further settings of MatcherConfig: ``similarity`` ("cosine", "dot" or a SimilarityConfig),
-                ``temperature``, ``masks``, ``phrase_join``, ``max_length``, ``multi_label``, ``threshold``,
-                ``search``, ``debias``.
-        """
-        options = {"task": task, "prompt": prompt, "label_prompt": label_prompt, "method": method, **options}
-        check_options(options)  # before anything is loaded
-        label_set = None if labels is None else LabelSet.of(labels)
-        if model is not None:
-            recover(Path(model).expanduser())
-        folder, source = find_model(model)
-        if is_export(folder):
-            raise MaskMatchError(f"{source} is an export; load it with ExportedMatcher.from_pretrained.")
-        if is_saved(folder):
-            matcher = cls(read_classifier(folder, source, device, verify=verify), source, verbose=verbose)
-            matcher._reconfigure(options)
-            if label_set is not None:
-                matcher._bank.replace(label_set)
-                matcher._evaluation = None
-        else:
-            check_encoder(folder)
-            length = options.pop("max_length", None)
-            matcher = cls(new_classifier(folder, source, device, length, options), verbose=verbose)
-            if label_set is not None:
-                matcher._bank.start_with(label_set)
-        if options.get("threshold") is not None:
-            matcher.check_multi_label()
-        return matcher
-
-    def _reconfigure(self, options: Mapping[str, Any]) -> None:
-        """Apply other settings to a saved classifier; another method has not been trained yet."""
-        length = options.get("max_length")
-        length = None if length is None else self.encoder.max_length(length)
-        config = self.config.changed({**options, "max_length": length})
-        if config == self.config:
-            return
-        if config.method != self.config.method:
-            self.training_ = None
-        self._evaluation = None
-        self._bank = self._bank.with_config(config)
-
-    @property
-    def config(self) -> MatcherConfig:
-        """Task, prompts, method, similarity."""
-        return self._bank.config
-
-    @property
-    def labels(self) -> LabelSet | None:
-        """The labels, in the order of ``predict_proba``'s columns; None before they are known."""
-        return self._bank.labels
-
-    @property
-    def bank(self) -> LabelBank:
-        """All that is known of labels: their vectors, centroids, version."""
-        return self._bank
-
-    @property
-    def model(self) -> MatchingModel:
-        """The model that computes vectors."""
-        self._check_trained()
-        return self._bank.model
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The prediction pipeline with labels and weights as they are now."""
-        self._check_trained()
-        return torch_pipeline(self._bank)
-
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return self._source or self.encoder.source
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of its metrics should know, in sentences."""
-        return self._bank.notes
-
-    def _check_trained(self) -> None:
-        """Raise if there are no labels, or if a method that learns its labels has not been trained."""
-        method = self.config.method
-        if self._bank.known_labels and not method.reads_labels and self.training_ is None:
-            raise MaskMatchError(f"The method {method.name} learns its labels, so it must be trained first.")
 
     # -- training and evaluation -----------------------------------------------------------------------------
 
@@ -194,6 +56,7 @@ class MaskMatcher(Predictor):
         *,
         dev: Any = None,
         unlabeled: Any = None,
+        self_training: bool = False,
         training: TrainingConfig | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         **options: Any,
@@ -206,6 +69,7 @@ class MaskMatcher(Predictor):
             dev: Texts and labels, ``(texts, labels)``, or a data frame that holds both, to choose the best
                 checkpoint by (and the threshold, with several labels per text).
             unlabeled: Unlabelled texts to adapt to after training, see :meth:`adapt`.
+            self_training: Whether to train on confident unlabelled texts, too, see :meth:`adapt`.
             training: How to train.
             callbacks: Callbacks of transformers' Trainer.
             **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
@@ -213,9 +77,20 @@ class MaskMatcher(Predictor):
         config = (training or TrainingConfig()).changed(options)
         if dev is None and config.patience is not None:
             raise MaskMatchError("patience needs dev data; give dev as well.")
+        if self_training and unlabeled is None:
+            raise MaskMatchError("self_training needs unlabelled texts; give unlabeled as well.")
+        from maskmatch.training.adapt import check_adaptable, draw_texts
+        from maskmatch.training.dev import take_dev
         from maskmatch.training.fit import fit_bank
 
-        examples = take_examples(texts, labels, self.config.fields)
+        fields = self.config.fields
+        examples = take_examples(texts, labels, fields)
+        dev = None if dev is None else take_dev(dev, fields)
+        drawn = None
+        if unlabeled is not None:  # what cannot work is reported before training
+            several = self.config.multi_label or has_several(examples.labels or ())
+            check_adaptable(replace(self.config, multi_label=several), self.labels)
+            drawn = draw_texts(unlabeled, fields, MAX_TEXTS, config.seed)
         self._evaluation = None
         with showing_progress(self.verbose):
             fitted = fit_bank(
@@ -224,15 +99,29 @@ class MaskMatcher(Predictor):
         self._bank = fitted.bank
         self.training_, self.cut_ = fitted.summary, fitted.summary.cut
         self.adaptation_ = None
-        return self if unlabeled is None else self.adapt(unlabeled, dev=dev)
+        if drawn is None:
+            return self
+        return self._learn(drawn, dev=dev, self_training=self_training, config=config, examples=examples)
 
     def adapt(
-        self, texts: Any, *, dev: Any = None, force: bool = False, max_texts: int = MAX_TEXTS, seed: int = 0
+        self,
+        texts: Any,
+        *,
+        dev: Any = None,
+        force: bool = False,
+        max_texts: int = MAX_TEXTS,
+        seed: int = 0,
+        self_training: bool = False,
     ) -> MaskMatcher:
-        """Learn from unlabelled texts, in seconds: label vectors are shifted towards the texts that are nearest.
+        """Learn from unlabelled texts, in seconds.
 
-        The weights stay as they are, and texts are not kept. Labels can still be edited. The texts themselves tell
-        whether adapting would probably do harm; then the classifier stays as it is, with a warning.
+        Before training, label vectors are shifted towards the texts that are nearest. After training, the vectors of
+        texts are shifted towards similar unlabelled texts. The weights stay as they are, and texts are not kept. Labels
+        can still be edited. The texts themselves tell whether adapting would probably do harm; then the classifier
+        stays as it is, with a warning.
+
+        With self-training, the weights are trained for some minutes on the texts of which the adapted classifier is
+        most confident. That helps or does harm, so give dev data, which decide; without them, the result is used.
 
         Args:
             texts: Unlabelled texts, like those to be classified; also those themselves. A list, a data frame, or a
@@ -241,26 +130,48 @@ class MaskMatcher(Predictor):
             force: Whether to adapt in any case.
             max_texts: How many texts to use at most, drawn at random.
             seed: The seed of the draw.
+            self_training: Whether to train on confident texts, too.
         """
-        from maskmatch.training.adapt import adapt_bank
+        from maskmatch.training.adapt import check_adaptable, draw_texts
 
         self._check_trained()
-        bank = self._bank.copy()
+        check_adaptable(self.config, self._bank.known_labels)
+        drawn = draw_texts(texts, self.config.fields, max_texts, seed)
+        config = TrainingConfig(seed=seed)
+        return self._learn(drawn, dev=dev, force=force, self_training=self_training, config=config)
+
+    def _learn(
+        self,
+        texts: DrawnTexts,
+        *,
+        dev: Any,
+        self_training: bool,
+        config: TrainingConfig,
+        force: bool = False,
+        examples: Examples | None = None,
+    ) -> MaskMatcher:
+        """Learn from unlabelled texts."""
+        from maskmatch.training.self_training import learn_from_texts
+
         with showing_progress(self.verbose):
-            self.adaptation_ = adapt_bank(
-                bank,
+            learned = learn_from_texts(
+                self._bank,
                 texts,
                 dev=dev,
                 force=force,
-                max_texts=max_texts,
-                seed=seed,
                 trained=self.training_ is not None,
+                self_training=self_training,
+                config=config,
+                examples=examples,
             )
-        self._bank, self._evaluation = bank, None
+        self._bank, self._evaluation, self.adaptation_ = learned.bank, None, learned.summary
+        self.training_ = self.training_ or learned.training
         return self
 
-    def _evaluated(self, report: EvaluationReport) -> None:
-        self._evaluation = report.headline()
+    def abstain_below(self, probability: float) -> MaskMatcher:
+        """Answer none below this probability of the best label from now on; it is saved with the classifier."""
+        self._reconfigure({"abstain": self.least_probability(probability)})
+        return self
 
     # -- vectors ---------------------------------------------------------------------------------------------
 
@@ -301,88 +212,55 @@ class MaskMatcher(Predictor):
         """Remove labels."""
         return self._edited(lambda: self._bank.remove(labels))
 
+    def preview(
+        self,
+        texts: Any,
+        truth: Any = None,
+        *,
+        add: LabelsLike | None = None,
+        rename: Mapping[Hashable, Hashable] | None = None,
+        remove: Sequence[Hashable] = (),
+        labels: LabelsLike | None = None,
+    ) -> LabelDiff:
+        """Which predictions would change if labels changed; the classifier stays as it is.
+
+        Args:
+            texts: Strings or dicts of fields; or a data frame or a Dataset that may hold the true labels too.
+            truth: The true label of each text, if known, or the name of a column: accuracy is then compared.
+            add: Labels to add.
+            rename: New names by the labels that get them.
+            remove: Labels to remove.
+            labels: Other labels altogether, instead of edits; a label with the same id stays the same label.
+        """
+        from maskmatch.evaluation.label_diff import diff_predictions
+
+        if labels is not None and (add is not None or rename or remove):
+            raise MaskMatchError("Give edits (add, rename, remove), or other labels altogether, not both.")
+        if labels is None and add is None and not rename and not remove:
+            raise MaskMatchError("There is nothing to preview; give labels to add, rename or remove.")
+        self._check_trained()
+        bank = self._bank.copy()
+        ids = None
+        if labels is not None:
+            bank.replace(labels)
+        else:
+            ids = bank.edit(add=add, rename=rename or {}, remove=remove)
+        fields = self.config.fields
+        examples = Examples(take_texts(texts, fields)) if truth is None else take_examples(texts, truth, fields)
+        with showing_progress(self.verbose):
+            before, after = paired_answers(torch_pipeline(self._bank), torch_pipeline(bank), examples.texts)
+        return diff_predictions(
+            examples.texts,
+            before,
+            after,
+            old_labels=self._bank.known_labels,
+            new_labels=bank.known_labels,
+            truth=None if truth is None else row_labels(examples, None, False),
+            ids=ids,
+        )
+
     def _edited(self, edit: Callable[[], None]) -> MaskMatcher:
         """Edit labels; figures of earlier evaluations no longer hold."""
         edit()
         self._evaluation = None
         return self
-
-    # -- saving ----------------------------------------------------------------------------------------------
-
-    def save_pretrained(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Save the classifier in a folder, whole or not at all.
-
-        Args:
-            folder: The folder.
-            overwrite: Whether to replace another classifier that has other labels, or what someone else saved since
-                this one was loaded.
-        """
-        path, classifier = Path(folder).expanduser(), self._classifier()
-        with locked(path):
-            if self._folder == resolved(path) and not overwrite:
-                check_unchanged(path, self._revision)
-            elif not overwrite:
-                check_same_labels(path, self._bank.known_labels)
-            self._revision = write_classifier(classifier, path)
-        self._source, self._folder = str(folder), resolved(path)
-        return path
-
-    @classmethod
-    @contextmanager
-    def editing(cls, folder: str | Path, **options: Any) -> Iterator[MaskMatcher]:
-        """Load a saved classifier to edit it, and save it if the block succeeds.
-
-        No other process or thread that edits this way, or saves, gets in between::
-
-            with MaskMatcher.editing("my-classifier") as matcher:
-                matcher.add_labels(["chargeback"])
-
-        Args:
-            folder: The folder of a saved classifier.
-            **options: Options of :meth:`from_pretrained`.
-        """
-        path = resolved(Path(folder))  # the block may change the working directory
-        with locked(path):
-            matcher = cls.from_pretrained(path, **options)
-            yield matcher
-            matcher.save_pretrained(path)
-
-    def to_bytes(self) -> bytes:
-        """The saved classifier as bytes, for another process; :meth:`from_bytes` loads it."""
-        with tempfile.TemporaryDirectory(prefix="maskmatch-") as scratch:
-            write_classifier(self._classifier(), Path(scratch) / "model", sync=False)
-            return folder_bytes(Path(scratch) / "model")
-
-    @classmethod
-    def from_bytes(cls, data: bytes, *, device: str | None = None, verbose: bool = True) -> MaskMatcher:
-        """Load what :meth:`to_bytes` gave."""
-        classifier = load_bytes(data, lambda folder: read_classifier(folder, "a copy", device))
-        return cls(replace(classifier, revision=None), verbose=verbose)
-
-    def __reduce__(self) -> Any:
-        """Copies for other processes hold no pickled modules."""
-        return _copied, (type(self), self.to_bytes(), str(self._bank.model.device), self.verbose)
-
-    def __copy__(self) -> MaskMatcher:
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> MaskMatcher:
-        twin = memo[id(self)] = type(self).__new__(type(self))
-        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return twin
-
-    def push_to_hub(self, repo_id: str, *, private: bool = False, token: str | None = None) -> str:
-        """Upload the classifier with its model card to the hub; returns the address of the commit."""
-        return push_classifier(self._classifier(), repo_id, private=private, token=token)
-
-    def _classifier(self) -> Classifier:
-        self._check_trained()
-        return Classifier(self.encoder, self._bank, self.training_, self._evaluation)
-
-
-def _copied(cls: type[MaskMatcher], data: bytes, device: str, verbose: bool) -> MaskMatcher:
-    """A copy in another process, on the same kind of device if that process has one."""
-    has_device = device == "cpu" or torch.cuda.is_available()
-    return cls.from_bytes(data, device=device if has_device else "cpu", verbose=verbose)

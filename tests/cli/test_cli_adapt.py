@@ -31,7 +31,7 @@ def texts(tmp_path: Path) -> Path:
 def test_names_and_texts_become_a_classifier(run: Run, tiny: Tiny, texts: Path, tmp_path: Path) -> None:
     result = run("adapt", NAMES, texts, "-o", tmp_path / "model", "--model", tiny("bert"), "--force")
     assert result.code == 0, result.err
-    assert "Adapted to 240 of 240 unlabelled texts" in result.out
+    assert "Adapted to 240 different texts of 240" in result.out
     matcher = MaskMatcher.from_pretrained(tmp_path / "model")
     assert list(matcher.labels or ()) == LABELS
     assert matcher.bank.adaptation is not None
@@ -50,7 +50,7 @@ def test_another_classifier_is_not_replaced(run: Run, tiny: Tiny, texts: Path, t
     before = (folder / "maskmatch.json").read_bytes()
     result = run("adapt", NAMES, texts, "-o", folder, "--model", tiny("bert"))
     assert result.code == 1
-    assert "holds another classifier" in result.err
+    assert "holds a classifier already" in result.err
     assert (folder / "maskmatch.json").read_bytes() == before
     assert run("adapt", NAMES, texts, "-o", folder, "--model", tiny("bert"), "--overwrite").code == 0
 
@@ -85,7 +85,7 @@ def test_train_with_unlabelled_texts(run: Run, tiny: Tiny, texts: Path, tmp_path
     ("source", "file", "said"),
     [
         (NAMES, "missing.txt", "missing.txt"),
-        ("by-text", "texts.txt", "neither the folder of a classifier"),
+        ("by-text", "texts.txt", "is the only label"),
         (NAMES, "empty.txt", "no rows"),
     ],
 )
@@ -96,3 +96,18 @@ def test_wrong_input(run: Run, tmp_path: Path, source: str, file: str, said: str
     assert result.code == 1
     assert said in result.err
     assert not (tmp_path / "model").exists()
+
+
+def test_self_training(run: Run, tiny: Tiny, texts: Path, tmp_path: Path) -> None:
+    arguments = ("--model", tiny("bert"), "--force", "--self-training", "--json")
+    result = run("adapt", NAMES, texts, "-o", tmp_path / "model", *arguments)
+    assert result.code == 0, result.err
+    found = json.loads(result.out)["self_training"]
+    assert found["kept"] is True
+    assert found["rounds"] >= 1
+    rows = tmp_path / "rows.jsonl"
+    pairs = zip(TEXTS, TRUTH, strict=True)
+    rows.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in pairs))
+    result = run("train", rows, "-o", tmp_path / "trained", "--model", tiny("bert"), "--self-training")
+    assert result.code == 2
+    assert "needs unlabelled texts" in result.err

@@ -20,6 +20,7 @@ from maskmatch.prompts import Prompt
         ("prompt-tuning", "mask", "verbalizer", None, "dot"),
         ("semantic-matching", "mean", "prompt", "mean", "cosine"),
         ("mean-matching", "mean", "prompt", "mean", "cosine"),
+        ("mask-mean-matching", "mask-mean", "prompt", "mask-mean", "cosine"),
         ("mask-matching", "mask", "prompt", "mask", "cosine"),
         ("pair-matching", "pair", "prompt", "mask", "cosine"),
     ],
@@ -35,9 +36,9 @@ def test_the_table_of_methods(
     assert method.similarity.kind == similarity
     prompted = name == "mean-matching"
     assert method.prompted == prompted
-    assert method.input_masked == (input_readout in ("mask", "pair") or prompted)
+    assert method.input_masked == (input_readout in ("mask", "mask-mean", "pair") or prompted)
     assert method.reads_pairs == (input_readout == "pair") == (name not in ANY_TEXT_METHODS)
-    assert method.label_masked == (label_readout == "mask" or prompted)
+    assert method.label_masked == (label_readout in ("mask", "mask-mean") or prompted)
     assert method.reads_labels == (label_source != "matrix")
     assert method.transform == (name == "prompt-tuning")
 
@@ -51,6 +52,7 @@ def test_a_method_of_ones_own_is_taken_as_it_is() -> None:
         "prompt-tuning",
         "semantic-matching",
         "mean-matching",
+        "mask-mean-matching",
         "mask-matching",
         "pair-matching",
     }

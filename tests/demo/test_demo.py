@@ -54,6 +54,8 @@ class TestRun:
         for words in (
             "20 intents",
             f"{result.zero_shot:.0%} accuracy on 100 test questions",
+            "dapted to all 260 questions, without their labels",
+            f"no training: {result.adapted:.0%} accuracy.",
             "Training on 160 questions, 8 per intent",
             f"{result.trained:.0%} accuracy.",
             "'gift vouchers'",

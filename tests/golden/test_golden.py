@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from golden.cases import CASES
+from golden.cases import CASES, NEW_CASES
 from golden.write import ANSWERS
 from maskmatch import ExportedMatcher, MaskMatcher
 
@@ -48,9 +48,10 @@ def test_same_answers_after_saving_again(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(found, kept["probabilities"], rtol=0, atol=tolerance(folder, kept))
 
 
-@pytest.mark.parametrize("version", ["0.1", "format-3"])
+@pytest.mark.parametrize("version", ["0.1", "format-3", *NEW_CASES])
 def test_every_case_has_a_folder(version: str) -> None:
-    expected = set(CASES) | {f"{name}.{kind}" for name, case in CASES.items() for kind in case.exports}
+    cases = NEW_CASES.get(version, CASES)
+    expected = set(cases) | {f"{name}.{kind}" for name, case in cases.items() for kind in case.exports}
     assert {folder.name for folder in FOLDERS if folder.parent.name == version} == expected
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.labels.adaptation import Adaptation, matching_scale, unit
+from maskmatch.labels.adaptation import Adaptation, centred, matching_scale, smoothed, unit
 from maskmatch.labels.layout import LabelLayout
 
 K, DIM = 5, 32
@@ -29,7 +29,7 @@ def test_labels_move_to_the_groups_of_texts(seed: int) -> None:
     found = Adaptation.of(vectors)
     labels = found.label_vectors(names, LabelLayout(np.ones(K, np.int64)))
     before = float(np.mean((unit(vectors) @ unit(names).T).argmax(axis=1) == own))
-    after = float(np.mean((found.centred(vectors) @ labels.T).argmax(axis=1) == own))
+    after = float(np.mean((centred(vectors, found.mean) @ labels.T).argmax(axis=1) == own))
     assert after > before + 0.05
     assert after > 0.95
 
@@ -40,7 +40,7 @@ def test_norms_stay() -> None:
     labels = found.label_vectors(names, LabelLayout(np.ones(K, np.int64)))
     np.testing.assert_allclose(np.linalg.norm(labels, axis=1), np.linalg.norm(names, axis=1), rtol=1e-4)
     np.testing.assert_allclose(
-        np.linalg.norm(found.centred(vectors), axis=1), np.linalg.norm(vectors, axis=1), rtol=1e-4
+        np.linalg.norm(centred(vectors, found.mean), axis=1), np.linalg.norm(vectors, axis=1), rtol=1e-4
     )
 
 
@@ -76,6 +76,12 @@ def test_phrases_of_a_label_move_together() -> None:
 def test_arrays() -> None:
     found = Adaptation.of(groups(0)[0])
     again = Adaptation.from_arrays(found.to_arrays())
+    assert not again.smooths
+    older = {**found.to_arrays(), "numbers": np.array([2.0, 1.5], np.float32)}  # before texts could be smoothed
+    assert (Adaptation.from_arrays(older).name_weight, Adaptation.from_arrays(older).smooths) == (2.0, False)
+    trained = Adaptation.of(groups(0)[0], trained=True)
+    assert Adaptation.from_arrays(trained.to_arrays()).smooths
+    assert not trained.mean.any()
     np.testing.assert_array_equal(again.prototypes, found.prototypes)
     assert (again.texts, again.scale) == (1000, 1.0)
     with pytest.raises(MaskMatchError, match="do not fit together"):
@@ -85,3 +91,41 @@ def test_arrays() -> None:
 def test_matching_scale() -> None:
     scores = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
     assert matching_scale(scores, 5 * scores) == pytest.approx(0.2, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_smoothed_texts_are_nearer_to_their_group(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    centres, own = unit(random.normal(size=(K, DIM))), random.integers(0, K, 1000)
+    vectors = 3 * unit(centres[own] + 0.15 * random.normal(size=(1000, DIM)))
+    found = Adaptation.of(vectors[:800], trained=True)
+    smooth = smoothed(vectors[800:], found.prototypes)
+    before, after = ((unit(each) * centres[own[800:]]).sum(axis=1) for each in (vectors[800:], smooth))
+    assert after.mean() > before.mean() + 0.05
+    np.testing.assert_allclose(np.linalg.norm(smooth, axis=1), 3.0, rtol=1e-4)
+
+
+def test_a_text_far_from_all_prototypes_stays() -> None:
+    prototypes = unit(np.random.default_rng(0).normal(size=(50, DIM)))
+    prototypes[:, 0] = 0.0
+    far = np.eye(DIM, dtype=np.float32)[:1]
+    np.testing.assert_allclose(smoothed(far, prototypes), far, atol=1e-6)
+
+
+def test_smoothing_does_not_jump_where_the_nearest_prototypes_change() -> None:
+    prototypes = unit(np.random.default_rng(1).normal(size=(200, DIM)))
+    start, end = unit(np.random.default_rng(2).normal(size=(2, DIM)))
+    steps = np.linspace(0, 1, 2001)[:, None]
+    path = smoothed(((1 - steps) * start + steps * end).astype(np.float32), prototypes)
+    directions = unit(path)
+    assert np.abs(np.diff(directions, axis=0)).max() < 0.02
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_smoothing_with_few_prototypes(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = np.random.default_rng(0).normal(size=(7, DIM)).astype(np.float32)
+    expected = smoothed(vectors, vectors[:count])
+    assert np.isfinite(expected).all()
+    assert smoothed(vectors[:0], vectors[:count]).shape == (0, DIM)
+    monkeypatch.setattr("maskmatch.labels.adaptation.BLOCK", count)  # a text at a time
+    np.testing.assert_allclose(smoothed(vectors, vectors[:count]), expected, atol=1e-6)

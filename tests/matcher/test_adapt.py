@@ -14,6 +14,7 @@ from transformers import TrainerCallback
 
 from maskmatch import ExportedMatcher, MaskMatcher, export
 from maskmatch.testing import check_predictor
+from maskmatch.training.adapt import cohen_kappa, draw_texts
 from refusals import refusal
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
@@ -45,7 +46,9 @@ def test_adapting_twice_is_adapting_once(adapted: MaskMatcher) -> None:
     np.testing.assert_allclose(adapted.predict_proba(TEXTS), first, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["mask-matching", "mean-matching", "semantic-matching", "prompt-tuning"])
+@pytest.mark.parametrize(
+    "method", ["mask-matching", "mean-matching", "mask-mean-matching", "semantic-matching", "prompt-tuning"]
+)
 def test_every_method_that_reads_names(tiny: Tiny, method: str) -> None:
     matcher = alone(tiny, method=method).adapt(MANY, force=True)
     assert np.isfinite(matcher.predict_proba(TEXTS)).all()
@@ -104,11 +107,30 @@ def test_a_trained_classifier(tiny: Tiny) -> None:
     assert matcher.adaptation_ is None
 
 
+def test_a_trained_classifier_smooths_texts(tiny: Tiny, tmp_path: Path) -> None:
+    """Its label vectors stay; saved, copied and exported it answers the same."""
+    matcher = alone(tiny).fit(TEXTS, TRUTH, **A_LITTLE)
+    plain, labels = matcher.predict_proba(TEXTS), matcher.pipeline.scorer.vectors
+    matcher.adapt(MANY, force=True)
+    expected = matcher.predict_proba(TEXTS)
+    assert np.abs(expected - plain).max() > 1e-3
+    np.testing.assert_array_equal(matcher.pipeline.scorer.vectors, labels)
+    export(matcher, tmp_path / "export")
+    folder = matcher.save_pretrained(tmp_path / "model")
+    for other in (
+        MaskMatcher.from_pretrained(folder),
+        ExportedMatcher.from_pretrained(tmp_path / "export"),
+        copy.deepcopy(matcher),
+    ):
+        np.testing.assert_allclose(other.predict_proba(TEXTS), expected, atol=1e-4)
+    check_predictor(matcher, TEXTS)
+
+
 def test_few_texts_are_not_used(tiny: Tiny, caplog: pytest.LogCaptureFixture) -> None:
     matcher = alone(tiny)
     expected = matcher.predict_proba(TEXTS)
     matcher.adapt([*TEXTS, *TEXTS])
-    assert "only 12 different texts" in caplog.text
+    assert "only 12 texts to use" in caplog.text
     np.testing.assert_array_equal(matcher.predict_proba(TEXTS), expected)
     assert matcher.adaptation_ is not None
     assert not matcher.adaptation_.adapted
@@ -134,7 +156,8 @@ def test_texts_that_do_not_group_by_the_labels(
 
 @pytest.mark.parametrize(("after", "kept"), [(0.6, True), (0.5, True), (0.4, False)])
 def test_dev_data_decides(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, after: float, kept: bool) -> None:
-    monkeypatch.setattr("maskmatch.training.adapt._on_dev", lambda *_: (0.5, after))
+    found = iter((0.5, after))
+    monkeypatch.setattr("maskmatch.training.dev.DevData.metrics", lambda *_: {"score": next(found)})
     matcher = alone(tiny).adapt(MANY, dev=(TEXTS, TRUTH))
     assert matcher.adaptation_ is not None
     assert matcher.adaptation_.adapted == kept
@@ -147,6 +170,50 @@ def test_accuracy_on_dev_is_that_of_the_classifier(tiny: Tiny) -> None:
     matcher.adapt(MANY, dev=(TEXTS, TRUTH), force=True)
     assert matcher.adaptation_ is not None
     assert matcher.adaptation_.dev == (round(before, 4), round(matcher.evaluate(TEXTS, TRUTH).accuracy, 4))
+
+
+def test_dev_rows_may_be_iterators_and_must_have_known_labels(tiny: Tiny) -> None:
+    matcher = alone(tiny).adapt(MANY, dev=(iter(TEXTS), iter(TRUTH)), force=True)
+    assert matcher.adaptation_ is not None
+    assert matcher.adaptation_.dev is not None
+    matcher.fit(TEXTS, TRUTH, dev=(iter(TEXTS), iter(TRUTH)), unlabeled=MANY, **A_LITTLE)
+    assert matcher.adaptation_.dev is not None
+    assert "none of the labels" in refusal(alone(tiny).adapt, MANY, dev=(TEXTS, ["zzz"] * len(TEXTS)))
+
+
+def test_what_cannot_be_adapted_is_reported_before_training(tiny: Tiny) -> None:
+    class Never(TrainerCallback):
+        def on_train_begin(self, *_: Any, **__: Any) -> None:
+            raise AssertionError("trained")
+
+    for matcher, rows, texts in (
+        (alone(tiny, method="fine-tuning"), TRUTH, MANY),
+        (alone(tiny), TRUTH, []),
+        (alone(tiny), [[label] for label in TRUTH], MANY),
+    ):
+        assert refusal(matcher.fit, TEXTS, rows, unlabeled=texts, callbacks=[Never()], **A_LITTLE)
+
+
+def test_agreement_is_cohens_kappa_for_any_number_of_labels() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
+    random = np.random.default_rng(0)
+    one = random.integers(0, 7, 500)
+    other = np.where(random.random(500) < 0.6, one, random.integers(0, 7, 500))
+    assert cohen_kappa(one, other, 7) == pytest.approx(cohen_kappa_score(one, other))
+    assert cohen_kappa(one * 0, one * 0, 7) == 0.0
+    many = random.integers(0, 1_000_000, 20_000)
+    assert cohen_kappa(many, many, 1_000_000) == pytest.approx(1.0)
+
+
+def test_names_keep_more_weight_where_texts_do_not_group(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = []
+    for agreement in (0.4, 0.9):
+        monkeypatch.setattr("maskmatch.training.adapt.cohen_kappa", lambda *_, found=agreement: found)
+        adaptation = alone(tiny).adapt(MANY, force=True).bank.adaptation
+        assert adaptation is not None
+        weights.append(adaptation.name_weight)
+    assert weights == [1.0, pytest.approx(0.1)]
 
 
 def test_a_stream_is_read_in_constant_memory(tiny: Tiny) -> None:
@@ -164,12 +231,10 @@ def test_a_stream_is_read_in_constant_memory(tiny: Tiny) -> None:
 
 
 def test_each_text_of_a_stream_has_the_same_chance() -> None:
-    from maskmatch.training import adapt
-
     hits = np.zeros(40)
     for seed in range(400):
-        _, drawn = adapt._draw([f"text {number}" for number in range(40)], ("text",), 10, seed)  # noqa: SLF001
-        hits[[int(text.split()[1]) for text in drawn]] += 1
+        drawn = draw_texts([f"text {number}" for number in range(40)], ("text",), 10, seed)
+        hits[[int(text.split()[1]) for text in drawn.texts]] += 1
     assert abs(hits / 400 - 0.25).max() < 0.1
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import normalize
 
 from maskmatch.config.methods import Readout
 from maskmatch.model.encoder import Encoder, hidden_states, pad
@@ -40,6 +41,12 @@ def test_each_read_out_against_a_case_worked_by_hand(kind: Readout, expected: li
     assert read_out(kind, STATES, ATTENTION, MASKS).tolist() == expected
 
 
+def test_mask_and_mean_in_equal_parts() -> None:
+    masks, mean = (read_out(kind, STATES, ATTENTION, MASKS) for kind in ("mask", "mean"))  # type: ignore[arg-type]
+    expected = (normalize(masks, dim=-1) + normalize(mean, dim=-1)) / 2 * masks.norm(dim=-1, keepdim=True)
+    torch.testing.assert_close(read_out("mask-mean", STATES, ATTENTION, MASKS), expected)
+
+
 @pytest.mark.parametrize("kind", ["cls", "mean", "max"])
 def test_read_outs_that_need_no_mask_take_prompts_without_one(kind: Readout) -> None:
     without = torch.zeros(2, 0, dtype=torch.long)
@@ -71,6 +78,6 @@ def test_padding_never_leaks(encoder: Callable[[str], Encoder], family: str) -> 
     for kind in get_args(Readout):
         together = vectors(kind, [0, 1, 2, 3])
         alone = torch.cat([vectors(kind, [number]) for number in range(4)])
-        assert together.shape == (4, 2 if kind == "mask" else 1, 16)
+        assert together.shape == (4, 2 if kind.startswith("mask") else 1, 16)
         assert (together - alone).abs().max() < 1e-5
         assert (together[0] - together[3]).abs().max() > 1e-3, "different texts, different vectors"

@@ -256,7 +256,7 @@ class TestDev:
         assert matcher.training_ is not None
         assert matcher.training_.dev is not None
         assert matcher.training_.dev["accuracy"] <= 1 / 12
-        assert "1 labels of the dev data" in caplog.text
+        assert "lacks labels of the dev data, whose rows count as wrong: 'parcel'" in caplog.text
 
     def test_dev_data_of_other_labels_is_refused(self, tiny: Tiny) -> None:
         matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS)

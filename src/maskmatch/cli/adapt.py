@@ -28,13 +28,13 @@ def adapt(
     force: Annotated[bool, typer.Option("--force", help="Adapt even if that will probably do harm.")] = False,
     max_texts: Annotated[int, typer.Option(help="How many texts to use at most, drawn at random.", min=1)] = MAX_TEXTS,
     seed: Annotated[int, typer.Option(help="The seed of the draw.")] = 0,
+    self_training: options.SelfTraining = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another classifier.")] = False,
     classifier: options.Classifier,
     reading: options.LabelledReading,
     json: options.AsJson = False,
 ) -> None:
-    """Learn from unlabelled texts, in seconds, without training; saves the classifier with its adapted labels."""
-    from maskmatch.storage.folder import check_target
+    """Learn from unlabelled texts, in seconds, without training unless you ask for it; saves the adapted classifier."""
     from maskmatch.storage.layout import is_saved
 
     if options.is_export(source):
@@ -44,16 +44,21 @@ def adapt(
         raise typer.BadParameter(f"{source} is a classifier with an encoder of its own.", param_hint="--model")
     names = None if saved else options.label_names(source)
     if names is not None and len(names) < 2:
-        raise MaskMatchError(f"{source!r} is neither the folder of a classifier, nor a file of labels, nor two names.")
+        raise MaskMatchError(
+            f"{source!r} is the only label; give at least two names, separated by commas, a file of labels, or the "
+            "folder of a classifier."
+        )
     output = output.expanduser()
     if is_saved(output) and not overwrite and not (saved and output.resolve() == options.folder_path(source).resolve()):
         raise MaskMatchError(
-            f"{output} holds another classifier; choose another folder, or replace it with --overwrite."
+            f"{output} holds a classifier already; choose another folder, or replace it with --overwrite."
         )
     model = source if saved else classifier.model
     config = options.config_of(model, classifier.settings)
     chunks = options.Texts(file=texts).chunks(config.fields, reading.without_labels())
     dev_rows = None if dev is None else options.load_rows(dev, config.fields, reading)
+    from maskmatch.storage.folder import check_target  # it takes seconds to import; what is wrong is reported before
+
     check_target(output)  # before the work, not after it
     if saved:
         matcher = classifier.load(None, model=source)
@@ -65,6 +70,7 @@ def adapt(
         force=force,
         max_texts=max_texts,
         seed=seed,
+        self_training=self_training,
     )
     matcher.save_pretrained(output, overwrite=overwrite)
     assert matcher.adaptation_ is not None
@@ -73,4 +79,4 @@ def adapt(
         return
     if matcher.adaptation_.adapted:  # otherwise a warning has said so
         typer.echo(str(matcher.adaptation_))
-    typer.echo(f"saved in {output}")
+    typer.echo(f"saved in {output}" + ("" if matcher.adaptation_.adapted else ", not adapted"))

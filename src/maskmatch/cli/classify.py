@@ -22,6 +22,7 @@ def classify(
     classifier: options.Classifier,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 32,
+    none_label: options.NoneLabel = None,
     adapt: Annotated[
         bool,
         typer.Option("--adapt", help="Learn from these very texts first, without labels; they are read as a whole."),
@@ -40,4 +41,7 @@ def classify(
     if adapt:
         chunks = list(chunks)
         matcher.adapt([text for chunk in chunks for text in chunk.texts])
-    print_predictions(matcher.pipeline, chunks, top_k, batch_size)
+        assert matcher.adaptation_ is not None
+        if matcher.adaptation_.adapted:  # otherwise a warning has said so
+            options.note(str(matcher.adaptation_))
+    print_predictions(matcher.pipeline, chunks, top_k, batch_size, none_label)

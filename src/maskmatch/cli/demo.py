@@ -18,7 +18,7 @@ def demo(
     seed: options.Seed = 0,
     json: options.AsJson = False,
 ) -> None:
-    """Classify by names, train, evaluate, add a label and save, on a small help desk's questions."""
+    """Classify by names, adapt, train, evaluate, add a label and save, on a small help desk's questions."""
     options.note("Loading the embedded encoder …")
     from maskmatch.demo import run_demo
 

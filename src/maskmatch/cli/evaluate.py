@@ -22,6 +22,7 @@ def evaluate(
         str | None, typer.Option(help="The metric of the score, e.g. macro-f1; default: the task's.")
     ] = None,
     threshold: options.Threshold = None,
+    abstain: options.Abstain = None,
     device: options.Device = None,
     verify: options.Verify = True,
     batch_size: options.BatchSize = 32,
@@ -37,7 +38,7 @@ def evaluate(
         raise typer.BadParameter(f"{output} is a file; give a folder.", param_hint="--output")
     options.saved_classifier(folder)
     rows = options.load_rows(test, options.config_of(folder, {}).fields, reading)
-    matcher = options.load_predictor(folder, threshold=threshold, device=device, verify=verify)
+    matcher = options.load_predictor(folder, threshold=threshold, abstain=abstain, device=device, verify=verify)
     report = matcher.evaluate(rows.texts, rows.labels, metric=metric, data=test, batch_size=batch_size)
     if output is not None:
         report.save(output)

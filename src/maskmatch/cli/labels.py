@@ -12,6 +12,7 @@ from maskmatch.cli import options
 from maskmatch.cli.expand import expand
 from maskmatch.cli.groups import grouped
 from maskmatch.cli.label_check import check
+from maskmatch.cli.label_diff import diff
 from maskmatch.errors import MaskMatchError
 from maskmatch.files import recover
 
@@ -94,8 +95,10 @@ def remove(
     _print(gone, json)
 
 
-labels_app = typer.Typer(help="Show, edit, expand and check labels.", no_args_is_help=True, add_completion=False)
-for command in (show, add, rename, remove, expand, check):
+labels_app = typer.Typer(
+    help="Show, edit, expand, check and compare labels.", no_args_is_help=True, add_completion=False
+)
+for command in (show, add, rename, remove, expand, check, diff):
     labels_app.command()(grouped(command))
 
 

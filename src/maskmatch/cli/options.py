@@ -38,6 +38,13 @@ LabelledFile = Annotated[
     str, typer.Argument(metavar="FILE", help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+SelfTraining = Annotated[
+    bool,
+    typer.Option(
+        "--self-training",
+        help="Also train on confident unlabelled texts, for some minutes. Give dev rows, which decide if it is used.",
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
 TaskName = Annotated[str | None, typer.Option(help="The task preset; `maskmatch tasks` lists them.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="A folder or hub id; default: the embedded encoder.")]
@@ -47,6 +54,13 @@ Device = Annotated[
 Threshold = Annotated[
     float | None,
     typer.Option(help="With several labels per text: the probability from which a label applies.", min=0.0, max=1.0),
+]
+Abstain = Annotated[
+    float | None,
+    typer.Option(help="Below this probability of the best label, the answer is none.", min=0.0, max=1.0),
+]
+NoneLabel = Annotated[
+    str | None, typer.Option(help="What to answer instead of null where the probability is below --abstain.")
 ]
 Search = Annotated[
     SearchKind | None,
@@ -321,6 +335,7 @@ def load_predictor(
     *,
     threshold: float | None,
     device: str | None,
+    abstain: float | None = None,
     search: SearchKind | None = None,
     verify: bool = True,
 ) -> Predictor:
@@ -329,12 +344,13 @@ def load_predictor(
     if not is_export(folder):
         from maskmatch import MaskMatcher
 
-        return MaskMatcher.from_pretrained(folder, threshold=threshold, search=search, device=device, verify=verify)
+        settings: dict[str, Any] = {"threshold": threshold, "abstain": abstain, "search": search}
+        return MaskMatcher.from_pretrained(folder, device=device, verify=verify, **settings)
     if device not in (None, "cpu"):
         raise MaskMatchError(f"The device {device!r} cannot be used: an export computes on the CPU.")
     from maskmatch import ExportedMatcher
 
-    return ExportedMatcher.from_pretrained(folder, threshold=threshold, search=search, verify=verify)
+    return ExportedMatcher.from_pretrained(folder, threshold=threshold, abstain=abstain, search=search, verify=verify)
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

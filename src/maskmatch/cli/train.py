@@ -58,6 +58,7 @@ def train(
     unlabeled: Annotated[
         str | None, typer.Option(help="A file of unlabelled texts to adapt to after training.")
     ] = None,
+    self_training: options.SelfTraining = False,
     draw: Draw,
     labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
     overwrite: Annotated[
@@ -71,6 +72,8 @@ def train(
     """Train a classifier and save it."""
     if classifier.settings.get("threshold") is not None and dev is not None:
         raise typer.BadParameter("the dev data decides on the threshold; give one of them.", param_hint="--threshold")
+    if self_training and unlabeled is None:
+        raise typer.BadParameter("it needs unlabelled texts; give --unlabeled.", param_hint="--self-training")
     with options.wrong_usage():
         config = TrainingConfig(**training)
 
@@ -89,7 +92,7 @@ def train(
         _check_same_labels(output, matcher.labels, rows)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
     texts = None if more is None else (text for chunk in more for text in chunk.texts)
-    matcher.fit(rows.texts, rows.labels, dev=dev_pair, unlabeled=texts, training=config)
+    matcher.fit(rows.texts, rows.labels, dev=dev_pair, unlabeled=texts, self_training=self_training, training=config)
     matcher.save_pretrained(output, overwrite=overwrite)
     _print_summary(matcher, output, json)
 

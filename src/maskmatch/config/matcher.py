@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from maskmatch.config.methods import METHODS, Method, find_method
+from maskmatch.config.methods import AT_MASKS, METHODS, Method, find_method
 from maskmatch.config.settings import Declared, Settings, as_json, check_names, declared, setting
 from maskmatch.config.similarity import SimilarityConfig
 from maskmatch.errors import MaskMatchError
@@ -64,6 +64,13 @@ class MatcherConfig(Settings):
         identity=False,
         help="With several labels per text: the probability from which a label applies. With dev data, fit tunes it.",
     )
+    abstain: float = setting(
+        0.0,
+        at_least=0,
+        at_most=1,
+        identity=False,
+        help="With one label per text: below this probability of the best label, the answer is none. 0: always answer.",
+    )
     search: SearchKind = setting(
         "auto",
         identity=False,
@@ -80,6 +87,8 @@ class MatcherConfig(Settings):
         super().__post_init__()
         self._check_prompts()
         self._check_masks()
+        if self.abstain and self.multi_label:
+            raise MaskMatchError("abstain needs one label per text; with several labels, set the threshold.")
 
     @property
     def prompt(self) -> Prompt:
@@ -115,7 +124,8 @@ class MatcherConfig(Settings):
     @property
     def label_masks(self) -> int:
         """The number of vectors per label text."""
-        return self.label_prompt.masks if self.method.label_masked and self.method.label_readout == "mask" else 1
+        method = self.method
+        return self.label_prompt.masks if method.label_source == "prompt" and method.label_readout in AT_MASKS else 1
 
     @property
     def uses_centroids(self) -> bool:
@@ -275,9 +285,9 @@ def check_options(options: Mapping[str, Any]) -> None:
             each.checked(options[each.name])
 
 
-def check_threshold(threshold: Any) -> None:
-    """Raise unless the threshold is a probability."""
-    next(each for each in declared(MatcherConfig) if each.name == "threshold").checked(threshold)
+def check_threshold(threshold: Any, name: str = "threshold") -> None:
+    """Raise unless the threshold is a probability; `name` is the setting that it stands for."""
+    next(each for each in declared(MatcherConfig) if each.name == name).checked(threshold)
 
 
 def _similarity(given: dict[str, Any], method: Method) -> SimilarityConfig:

@@ -10,8 +10,11 @@ from maskmatch.config.similarity import SimilarityConfig
 from maskmatch.errors import MaskMatchError, did_you_mean
 
 LabelSource = Literal["prompt", "matrix", "verbalizer"]
-Readout = Literal["mask", "cls", "mean", "max"]
-InputReadout = Literal["mask", "cls", "mean", "max", "pair"]
+Readout = Literal["mask", "cls", "mean", "max", "mask-mean"]
+InputReadout = Literal["mask", "cls", "mean", "max", "mask-mean", "pair"]
+
+AT_MASKS = ("mask", "mask-mean")
+"""The read-outs that need a mask and give a vector per mask."""
 
 COSINE = SimilarityConfig.of("cosine")
 DOT = SimilarityConfig.of("dot")
@@ -32,7 +35,8 @@ class Method(Settings):
     name: str = setting(help="The method's name.")
     input_readout: InputReadout = setting(
         help="Where the input vector is read: at the mask, at the first token (cls), as the mean or maximum over all "
-        "tokens; or pair: at one mask for each side of a pair, with their difference and distance.",
+        "tokens, as the mask and the mean in equal parts (mask-mean); or pair: at one mask for each side of a pair, "
+        "with their difference and distance.",
     )
     label_source: LabelSource = setting(
         help="Where label vectors come from: prompt (the encoder reads the label's prompt), matrix (a learned vector "
@@ -63,7 +67,7 @@ class Method(Settings):
     @property
     def reads_masks(self) -> bool:
         """Whether the input vector is read at masks."""
-        return self.input_state == "mask"
+        return self.input_state in AT_MASKS
 
     @property
     def input_state(self) -> Readout:
@@ -78,7 +82,7 @@ class Method(Settings):
     @property
     def label_masked(self) -> bool:
         """Whether the label prompt needs a mask."""
-        return self.label_source == "prompt" and (self.prompted or self.label_readout == "mask")
+        return self.label_source == "prompt" and (self.prompted or self.label_readout in AT_MASKS)
 
     @property
     def reads_labels(self) -> bool:
@@ -104,6 +108,7 @@ METHODS = {
         Method("prompt-tuning", "mask", "verbalizer", transform=True, similarity=DOT),
         Method("semantic-matching", "mean", "prompt", label_readout="mean"),
         Method("mean-matching", "mean", "prompt", label_readout="mean", prompted=True),
+        Method("mask-mean-matching", "mask-mean", "prompt", label_readout="mask-mean"),
         Method("mask-matching", "mask", "prompt"),
         # A few pairs teach mostly the map that compares the sides. The encoder itself should change little.
         Method("pair-matching", "pair", "prompt", learning_rate=DEFAULT_RATE / 10),

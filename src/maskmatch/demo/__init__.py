@@ -1,4 +1,4 @@
-"""The demo: zero-shot, train, evaluate, add a label and save, on help-desk questions written for this project."""
+"""The demo: zero-shot, adapt, train, evaluate, add a label and save, on help-desk questions of this project."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class DemoResult:
     """The result of the demo.
 
     Attributes:
-        zero_shot: The test accuracy before training.
+        zero_shot: The test accuracy with label names alone.
+        adapted: The test accuracy after adapting to all questions without their labels, before training.
         trained: The test accuracy after training.
         new_label: The share of questions about the added label that are classified correctly, without training.
         seconds: The duration of the demo.
@@ -48,6 +49,7 @@ class DemoResult:
     """
 
     zero_shot: float
+    adapted: float
     trained: float
     new_label: float
     seconds: float
@@ -56,7 +58,7 @@ class DemoResult:
 
 
 def run_demo(folder: Path, seed: int = 0, log: Log = print) -> DemoResult:
-    """Classify by label names only, train, evaluate, add a label, and save.
+    """Classify by label names only, adapt to unlabelled questions, train, evaluate, add a label, and save.
 
     Args:
         folder: The folder for the model, the report and the data.
@@ -75,22 +77,33 @@ def run_demo(folder: Path, seed: int = 0, log: Log = print) -> DemoResult:
 
     zero_shot = matcher.evaluate(test.texts, test.labels).accuracy
     log(f"1. Label names only, no training: {zero_shot:.0%} accuracy on {len(test)} test questions.")
+    adapted = _adapt(matcher, train, test, log)
     report = _train(matcher, train, test, seed, log)
     new_label = _add_label(matcher, log)
 
     matcher.save_pretrained(model)
     report.save(page)
     data = _copy_rows(folder / "data")
-    log(f"4. Saved: the classifier in {model}, the report in {page / 'report.html'}, the questions in {data}.")
+    log(f"5. Saved: the classifier in {model}, the report in {page / 'report.html'}, the questions in {data}.")
     log(f'\nNext:  maskmatch predict {model} --text "Can I bring the bike back tomorrow instead?"')
     seconds = round(time.perf_counter() - started, 1)
-    return DemoResult(zero_shot, report.accuracy, new_label, seconds, str(model), str(page / "report.html"))
+    return DemoResult(zero_shot, adapted, report.accuracy, new_label, seconds, str(model), str(page / "report.html"))
+
+
+def _adapt(matcher: MaskMatcher, train: Examples, test: Examples, log: Log) -> float:
+    """Adapt to all questions, without their labels; return the test accuracy."""
+    questions = [*train.texts, *test.texts]
+    accuracy = matcher.adapt(questions).evaluate(test.texts, test.labels).accuracy
+    assert matcher.adaptation_ is not None
+    did = "Adapted" if matcher.adaptation_.adapted else "Not adapted"
+    log(f"2. {did} to all {len(questions)} questions, without their labels, no training: {accuracy:.0%} accuracy.")
+    return accuracy
 
 
 def _train(matcher: MaskMatcher, train: Examples, test: Examples, seed: int, log: Log) -> EvaluationReport:
     """Train and evaluate; return the report."""
     assert train.labels is not None
-    log(f"2. Training on {len(train)} questions, {len(train) // len(set(train.labels))} per intent …")
+    log(f"3. Training on {len(train)} questions, {len(train) // len(set(train.labels))} per intent …")
     matcher.fit(train.texts, train.labels, seed=seed)
     report = matcher.evaluate(test.texts, test.labels, data="the demo's test questions")
     assert matcher.training_ is not None
@@ -108,7 +121,7 @@ def _add_label(matcher: MaskMatcher, log: Log) -> float:
     name = next(iter(NEW_LABEL))
     matcher.add_labels(NEW_LABEL)
     correct = matcher.predict(questions).count(name)
-    log(f"3. A new label, {name!r}, added by name and description, without training:")
+    log(f"4. A new label, {name!r}, added by name and description, without training:")
     log(f"   {correct} of {len(questions)} questions about it are classified correctly, for example: {questions[0]}")
     return correct / len(questions)
 

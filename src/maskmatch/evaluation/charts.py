@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maskmatch.evaluation.display import LabelNames
     from maskmatch.evaluation.report import EvaluationReport
     from maskmatch.evaluation.scores import LabelScore
+    from maskmatch.evaluation.selective import SelectivePoint
 
 MAX_LABELS = 40
 """The number of labels that a chart has room for."""
@@ -93,6 +94,35 @@ def reliability_diagram(bins: Sequence[ReliabilityBin], confidence: str, accurac
         f"{escape(accuracy)}</text>",
     ]
     return picture(left + side + 16, floor + 30, "Reliability diagram", parts)
+
+
+def selective_curve(points: Sequence[SelectivePoint], abstain: float) -> str:
+    """Accuracy over coverage, if the least confident texts are not answered; the setting of now is marked."""
+    left, top, side = 58.0, 12.0, 320.0
+    parts = _square_axes(left, top, side, diagonal=False)
+    places = [(left + side * each.coverage, top + side * (1 - each.accuracy), each) for each in points]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
+    parts.append(f'<polyline class="curve" points="{line}"/>')
+    step = max(1, len(places) // 20)
+    marked = [each for each in points if each.threshold >= abstain][-1:] if abstain > 0 else []
+    parts += [
+        f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="{7.0 if each in marked else 3.5}">'
+        f"{title(_point_text(each))}</circle>"
+        for number, (x, y, each) in enumerate(places)
+        if number % step == 0 or number == len(places) - 1 or each in marked
+    ]
+    parts += [
+        text_at(left + side / 2, top + side + 38, "share of texts that are answered", "axis", anchor="middle"),
+        f'<text class="axis" text-anchor="middle" transform="translate(14 {top + side / 2}) rotate(-90)">'
+        "accuracy of the answers</text>",
+    ]
+    return picture(left + side + 16, top + side + 48, "Accuracy by coverage", parts)
+
+
+def _point_text(point: SelectivePoint) -> str:
+    return (
+        f"probability of at least {point.threshold:.3f}: {point.coverage:.1%} answered, accuracy {point.accuracy:.3f}"
+    )
 
 
 def label_bars(report: EvaluationReport, names: LabelNames) -> str:
@@ -173,7 +203,7 @@ def _cell(frame: tuple[float, float, int], count: int, support: int, true: str, 
     return f"<g>{title(tooltip)}{cell}{number}</g>"
 
 
-def _square_axes(left: float, top: float, side: float) -> list[str]:
+def _square_axes(left: float, top: float, side: float, *, diagonal: bool = True) -> list[str]:
     parts = []
     for step in range(6):
         value = step / 5
@@ -184,7 +214,8 @@ def _square_axes(left: float, top: float, side: float) -> list[str]:
             text_at(x, top + side + 18, f"{value:.1f}", "tick", anchor="middle"),
         ]
     parts.append(f'<rect class="frame" x="{left}" y="{top}" width="{side}" height="{side}"/>')
-    parts.append(f'<line class="diagonal" x1="{left}" y1="{top + side}" x2="{left + side}" y2="{top}"/>')
+    if diagonal:
+        parts.append(f'<line class="diagonal" x1="{left}" y1="{top + side}" x2="{left + side}" y2="{top}"/>')
     return parts
 
 

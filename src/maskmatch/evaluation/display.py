@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
+
+EXCERPT = 500
+"""How many columns of a text reports show at most."""
 
 NOTHING = "(nothing)"
 """The name of a missing true or predicted label."""
@@ -51,6 +55,13 @@ def shorten_name(name: str, width: int) -> str:
         return line
     end = _prefix(line[::-1], (width - 3) // 3)[::-1]
     return f"{_prefix(line, width - 3 - text_width(end)).rstrip()}...{end.lstrip()}"
+
+
+def excerpt(text: str | Mapping[str, Any]) -> str:
+    """The start of a text on one line; a dict of fields as "field: value | field: value"."""
+    if isinstance(text, Mapping):
+        text = " | ".join(f"{name}: {one_line(str(value))}" for name, value in text.items() if value is not None)
+    return shorten(text, EXCERPT)
 
 
 def pad(text: str, width: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import product
@@ -11,24 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 from maskmatch.evaluation import scores
 from maskmatch.evaluation.calibration import calibration_bins, expected_calibration_error
-from maskmatch.evaluation.display import counted, one_line, shorten
+from maskmatch.evaluation.display import counted, excerpt
 from maskmatch.evaluation.metrics import measure
 from maskmatch.evaluation.report import Confusion, EvaluationReport, Example, UnseenLabel, unseen_notes
+from maskmatch.evaluation.selective import risk_coverage
 from maskmatch.evaluation.validation import check_label_ids, check_labels, check_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
     from maskmatch.evaluation.calibration import ReliabilityBin
     from maskmatch.evaluation.metrics import Metric
     from maskmatch.evaluation.scores import LabelScore
+    from maskmatch.evaluation.selective import SelectivePoint
     from maskmatch.evaluation.validation import LabelIds, Text
 
 
 EXAMPLES_PER_CONFUSION = 3
-EXAMPLE_LENGTH = 500
 
 
 def evaluate_predictions(
@@ -41,6 +41,7 @@ def evaluate_predictions(
     probabilities: ArrayLike | None = None,
     multi_label: bool = False,
     threshold: float | None = None,
+    abstain: float = 0.0,
     cut: int = 0,
     seconds: float = 0.0,
     model: str | None = None,
@@ -61,6 +62,7 @@ def evaluate_predictions(
         probabilities: The probability of each label, (n, K) in the order of `labels`; for `multi_label`.
         multi_label: Whether a text has any number of labels, including none.
         threshold: The probability from which a label is predicted; for `multi_label`.
+        abstain: The confidence from which a text is answered; for one label per text. Accuracy counts all texts.
         cut: The number of texts that were truncated to fit the model.
         seconds: The time that the predictions took.
         model: The evaluated model, in a few words.
@@ -90,6 +92,8 @@ def evaluate_predictions(
         score=result.score,
         multi_label=multi_label,
         threshold=threshold if multi_label else None,
+        selective=_selective(true_rows, predicted_rows, None if multi_label else confidence),
+        abstain=abstain,
         cut=cut,
         seconds=seconds,
         model=model,
@@ -107,11 +111,22 @@ class _Run:
     score: float
     multi_label: bool
     threshold: float | None
+    selective: tuple[SelectivePoint, ...]
+    abstain: float
     cut: int
     seconds: float
     model: str | None
     data: str | None
     date: str
+
+
+def _selective(
+    truth: Sequence[LabelIds], predicted: Sequence[LabelIds], confidence: ArrayLike | None
+) -> tuple[SelectivePoint, ...]:
+    """Accuracy by coverage; empty without confidence."""
+    if confidence is None:
+        return ()
+    return risk_coverage(confidence, [true == guess for true, guess in zip(truth, predicted, strict=True)])
 
 
 def _compare(
@@ -162,17 +177,10 @@ def _confusions(
             true=true,
             predicted=guess,
             count=len(rows),
-            examples=tuple(Example(row, _excerpt(texts[row])) for row in rows[:EXAMPLES_PER_CONFUSION]),
+            examples=tuple(Example(row, excerpt(texts[row])) for row in rows[:EXAMPLES_PER_CONFUSION]),
         )
         for (true, guess), rows in most_frequent_first
     )
-
-
-def _excerpt(text: Text) -> str:
-    """The start of a text on one line; a dict of fields as "field: value | field: value"."""
-    if isinstance(text, Mapping):
-        text = " | ".join(f"{name}: {one_line(str(value))}" for name, value in text.items() if value is not None)
-    return shorten(text, EXAMPLE_LENGTH)
 
 
 def _unseen_labels(truth: Sequence[LabelIds], known: Mapping[Hashable, None]) -> tuple[UnseenLabel, ...]:

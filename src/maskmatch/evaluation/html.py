@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from maskmatch.evaluation.charts import MAX_LABELS, confusion_matrix, label_bars, reliability_diagram
+from maskmatch.evaluation.charts import MAX_LABELS, confusion_matrix, label_bars, reliability_diagram, selective_curve
 from maskmatch.evaluation.display import LabelNames, counted, shorten, shorten_name
 from maskmatch.evaluation.style import STYLE
 from maskmatch.evaluation.text_report import ALL_LABELS_UP_TO, worst_first
@@ -71,6 +71,9 @@ def _tiles(report: EvaluationReport) -> str:
     if report.expected_calibration_error is not None:
         error = f"{report.expected_calibration_error:.3f}"
         tiles.append(("Calibration error", error, "expected gap between confidence and accuracy; 0 is best"))
+    if report.answered is not None:
+        tiles.append(("Answered", f"{report.answered.coverage:.1%}", f"probability of at least {report.abstain:.3f}"))
+        tiles.append(("Accuracy of answers", f"{report.answered.accuracy:.3f}", "of the texts that are answered"))
     if report.threshold is not None:
         tiles.append(("Threshold", f"{report.threshold:.3f}", "probability from which a label is predicted"))
     if report.texts_per_second is not None:
@@ -95,7 +98,7 @@ def _charts(report: EvaluationReport, names: LabelNames) -> str:
     first = _label_counts(report, names) if report.multi_label else _matrix(report, names)
     # A small matrix leaves room for the reliability diagram beside it, if the table of its values is collapsed.
     small = len(report.per_label) <= SMALL_MATRIX_UP_TO and not report.multi_label
-    return f'<div class="columns">{first}{_calibration(report, collapsed=small)}</div>'
+    return f'<div class="columns">{first}{_calibration(report, collapsed=small)}{_selective(report)}</div>'
 
 
 def _matrix(report: EvaluationReport, names: LabelNames) -> str:
@@ -137,6 +140,23 @@ def _calibration(report: EvaluationReport, collapsed: bool) -> str:
         else f'<div class="beside">{diagram}{table}</div>'
     )
     return f'<section><h2>Calibration</h2><p class="quiet">{_calibration_summary(report)}</p>{content}</section>'
+
+
+def _selective(report: EvaluationReport) -> str:
+    """What is gained by not answering the least confident texts."""
+    if len(report.selective) < 2:
+        return ""
+    if report.abstain <= 0:
+        now = "All texts are answered now."
+    elif report.answered is None:
+        now = f"No text reaches the probability of {report.abstain:.3f} that an answer needs now."
+    else:
+        now = f"The large point is the setting of now: {report.abstain:.3f}."
+    return (
+        '<section><h2>If it may abstain</h2><p class="quiet">The accuracy of the answers, if the least confident texts '
+        f"are not answered. {now}</p>"
+        f'<div class="scroll">{selective_curve(report.selective, report.abstain)}</div></section>'
+    )
 
 
 def _calibration_summary(report: EvaluationReport) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from maskmatch.evaluation.calibration import ReliabilityBin
     from maskmatch.evaluation.scores import LabelScore
+    from maskmatch.evaluation.selective import SelectivePoint
 
 _LABELS_IN_NOTE = 10
 
@@ -71,6 +72,9 @@ class EvaluationReport:
         unseen: True labels that the model does not have, most frequent first. Their rows count as errors.
         multi_label: Whether a text has any number of labels.
         threshold: The probability from which a label is predicted, in multi-label data.
+        selective: Accuracy by coverage, if the least confident texts are not answered; empty without confidence values
+            and in multi-label data.
+        abstain: The confidence from which a text is answered; 0: all are.
         cut: The number of texts that were truncated to fit the model.
         seconds: The time that the predictions took; 0 if it was not measured.
         notes: Caveats that a reader of the scores should know, in sentences.
@@ -92,6 +96,8 @@ class EvaluationReport:
     unseen: tuple[UnseenLabel, ...]
     multi_label: bool
     threshold: float | None
+    selective: tuple[SelectivePoint, ...]
+    abstain: float
     cut: int
     seconds: float
     notes: tuple[str, ...]
@@ -103,6 +109,12 @@ class EvaluationReport:
     def texts_per_second(self) -> float | None:
         """The number of texts predicted per second, or None if the time was not measured."""
         return self.rows / self.seconds if self.seconds > 0 else None
+
+    @property
+    def answered(self) -> SelectivePoint | None:
+        """The coverage, and the accuracy on answered texts, with this `abstain`; None if all or none are answered."""
+        points = [each for each in self.selective if each.threshold >= self.abstain]
+        return points[-1] if points and self.abstain > 0 else None
 
     @property
     def unseen_notes(self) -> list[str]:
@@ -129,6 +141,9 @@ class EvaluationReport:
             "expected_calibration_error": self.expected_calibration_error,
             "multi_label": self.multi_label,
             "threshold": self.threshold,
+            "abstain": self.abstain,
+            "answered": None if self.answered is None else vars(self.answered).copy(),
+            "risk_coverage": [vars(each).copy() for each in self.selective],
             "cut": self.cut,
             "seconds": self.seconds,
             "texts_per_second": self.texts_per_second,

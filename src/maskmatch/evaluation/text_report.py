@@ -54,12 +54,22 @@ def _headline(report: EvaluationReport) -> list[str]:
     ]
     if report.expected_calibration_error is not None:
         rows.append(("expected calibration error", f"{report.expected_calibration_error:.3f}"))
+    if report.abstain > 0:
+        rows += _selective(report)
     if report.threshold is not None:
         rows.append(("threshold", f"{report.threshold:.3f}"))
     if report.texts_per_second is not None:
         speed = f"{report.texts_per_second:,.1f} texts per second ({report.seconds:,.1f} seconds in total)"
         rows.append(("speed", speed))
     return lines + [f"  {name:<28}{value}" for name, value in rows]
+
+
+def _selective(report: EvaluationReport) -> list[tuple[str, str]]:
+    """How many texts are answered, and how many of these answers are right."""
+    if report.answered is None:
+        return [("answered", f"none: no probability reaches {report.abstain:.3f}")]
+    answered = f"{report.answered.coverage:.1%} of the texts, those with a probability of at least {report.abstain:.3f}"
+    return [("answered", answered), ("accuracy of answers", f"{report.answered.accuracy:.3f}")]
 
 
 def _notes(report: EvaluationReport) -> list[str]:

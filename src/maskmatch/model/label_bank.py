@@ -166,6 +166,23 @@ class LabelBank:
         self._model.labels.select([before.position(id_) for id_ in after])
         self._set(after, self._centroids.renamed({id_: id_ for id_ in after}))
 
+    def edit(
+        self, *, add: LabelsLike | None, rename: Mapping[Hashable, Hashable], remove: Sequence[Hashable]
+    ) -> dict[Hashable, Hashable]:
+        """Remove labels, rename some, then add some; returns the new id of each label that stays."""
+        if isinstance(remove, (str, bytes)):
+            raise MaskMatchError(f"remove is {remove!r}; give a list of labels.")
+        if remove:
+            self.remove(list(remove))
+        ids = {id_: id_ for id_ in self.known_labels}
+        for old, new in rename.items():
+            place = self.known_labels.position(old)
+            self.rename(old, new)
+            ids[old] = self.known_labels.labels[place].id
+        if add is not None:
+            self.add(add)
+        return ids
+
     @exclusive
     def replace(self, labels: LabelsLike) -> None:
         """Take other labels; the training texts of a label still count if it has the same id and name."""

@@ -59,12 +59,20 @@ def _max(states: torch.Tensor, attention_mask: torch.Tensor, _: torch.Tensor) ->
     return states.masked_fill(~inside, float("-inf")).amax(dim=1, keepdim=True)  # (n, 1, dim)
 
 
+def _mask_mean(states: torch.Tensor, attention_mask: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    """The states at the masks plus the mean over all tokens, scaled to the same norm."""
+    at_masks, mean = _at_masks(states, attention_mask, masks), _mean(states, attention_mask, masks)
+    ratio: torch.Tensor = at_masks.norm(dim=-1, keepdim=True) / mean.norm(dim=-1, keepdim=True).clamp_min(1e-12)
+    return torch.lerp(at_masks, mean * ratio, 0.5)
+
+
 READOUTS: dict[Readout, ReadoutRow] = {
     "mask": ReadoutRow(_at_masks, lambda attention_mask, masks: masks),
     "cls": ReadoutRow(lambda states, _, __: states[:, :1], lambda attention_mask, _: attention_mask[:, :1] * 0),
     # Over all tokens, special ones included, as sentence encoders are trained.
     "mean": ReadoutRow(_mean),
     "max": ReadoutRow(_max),
+    "mask-mean": ReadoutRow(_mask_mean),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from maskmatch.config.similarity import STEEPNESS
 from maskmatch.files import Lock
-from maskmatch.labels.adaptation import centred
+from maskmatch.labels.adaptation import centred, smoothed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,7 @@ class LabelScorer:
         untrained: Whether the offset has not been trained and so says nothing.
         in_context: Whether labels are read with each text. Their vectors come with the texts: :meth:`for_texts`.
         origin: (dim,), what is subtracted from the directions of texts, if labels were adapted to unlabelled texts.
+        neighbours: (m, dim), means of groups of unlabelled texts, which the vectors of texts are shifted towards.
     """
 
     vectors: NDArray[np.float32]
@@ -58,6 +59,7 @@ class LabelScorer:
     untrained: bool = False
     in_context: bool = False
     origin: NDArray[np.float32] | None = None
+    neighbours: NDArray[np.float32] | None = None
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32], layout: LabelLayout, config: SimilarityConfig, **how: Any) -> LabelScorer:
@@ -77,8 +79,11 @@ class LabelScorer:
         """The same labels, adapted to unlabelled texts."""
         if adaptation is None:
             return self
+        scaled = replace(self, scale=self.scale * adaptation.scale)
+        if adaptation.smooths:
+            return replace(scaled, neighbours=adaptation.prototypes)
         vectors = adaptation.label_vectors(self.vectors, self.layout)
-        return replace(self, vectors=vectors, origin=adaptation.mean, scale=self.scale * adaptation.scale)
+        return replace(scaled, vectors=vectors, origin=adaptation.mean)
 
     def __len__(self) -> int:
         return len(self.layout)
@@ -95,7 +100,12 @@ class LabelScorer:
     def prepare(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """Input vectors as they are compared: (n, masks, dim) → (n, dim), or (n, masks, dim) for late interaction."""
         rows = _prepared(inputs, self.config)
-        return rows if self.origin is None else centred(rows, self.origin)
+        if self.origin is not None:
+            rows = centred(rows, self.origin)
+        if self.neighbours is None:
+            return rows
+        with blas_threads(len(rows) * self.neighbours.size):
+            return smoothed(rows, self.neighbours)
 
     def scores(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """Score every text with every label: (n, masks, dim) → (n, K)."""

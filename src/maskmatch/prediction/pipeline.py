@@ -214,6 +214,16 @@ class Pipeline:
                 ranked = self.top_k(prompts, k, batch_size, threshold=threshold)
             yield chunk, prompts, ranked
 
+    def nearest(self, vectors: NDArray[np.float32], k: int = 1) -> list[list[tuple[Hashable, float]]]:
+        """The k best labels by input vectors (n, masks, dim), if labels are not read with each text."""
+        search = self._search_for(len(vectors))
+        ranked: list[list[tuple[Hashable, float]]] = []
+        for start in range(0, len(vectors), SEARCHED_TOGETHER):
+            places, values = self._nearest(vectors[start : start + SEARCHED_TOGETHER], k, None, search)
+            for row_places, row_values in zip(places.tolist(), values.tolist(), strict=True):
+                ranked.append([(self.labels[at], value) for at, value in zip(row_places, row_values, strict=True)])
+        return ranked
+
     def _search_for(self, texts: int) -> LabelSearch:
         """The search for this number of texts: a few are compared with all labels before an index is built."""
         built = self.index is not None or "search" in vars(self)
@@ -250,6 +260,24 @@ class Pipeline:
         fields = [dict.fromkeys(self.config.input_fields, FieldText(texts[place])) for place in some.tolist()]
         vectors = self.all_vectors(self.tokenizer.pooled(self.config.prompts, fields))
         return np.concatenate([vectors, (vectors + np.roll(vectors, len(vectors) // 2, axis=0)) / 2])
+
+
+def paired_answers(
+    before: Pipeline, after: Pipeline, texts: Sequence[Any]
+) -> tuple[list[tuple[Hashable, float]], list[tuple[Hashable, float]]]:
+    """The best label of each text with its probability, by two pipelines that encode texts alike.
+
+    A text is encoded once, unless labels are read with each text.
+    """
+    if before.config.multi_label:
+        raise MaskMatchError("Predictions can be compared with one label per text; this classifier gives several.")
+    prompts = before.tokenize(texts)
+    if before.scorer.in_context:
+        first, second = before.top_k(prompts, 1), after.top_k(after.tokenize(texts), 1)
+    else:
+        vectors = before.all_vectors(prompts)
+        first, second = before.nearest(vectors), after.nearest(vectors)
+    return [pairs[0] for pairs in first], [pairs[0] for pairs in second]
 
 
 def _together(batches: Iterator[Scored]) -> Iterator[Scored]:
@@ -300,11 +328,20 @@ DIGITS = 6
 """To how many digits probabilities are rounded."""
 
 
-def json_answer(ranked: Sequence[tuple[Hashable, float]], k: int, threshold: float | None = None) -> dict[str, Any]:
+def json_answer(
+    ranked: Sequence[tuple[Hashable, float]],
+    k: int,
+    threshold: float | None = None,
+    *,
+    abstain: float = 0.0,
+    none_label: Hashable = None,
+) -> dict[str, Any]:
     """The answer for one text.
 
     >>> json_answer([("refund", 0.75), ("card lost", 0.25)], k=1)
     {'label': 'refund', 'probability': 0.75, 'top_k': [{'label': 'refund', 'probability': 0.75}]}
+    >>> json_answer([("refund", 0.75), ("card lost", 0.25)], k=1, abstain=0.8)
+    {'label': None, 'probability': 0.75, 'top_k': [{'label': 'refund', 'probability': 0.75}]}
     >>> json_answer([("late", 0.9), ("broken", 0.6)], k=1, threshold=0.5)
     {'labels': ['late', 'broken'], 'top_k': [{'label': 'late', 'probability': 0.9}]}
 
@@ -312,8 +349,12 @@ def json_answer(ranked: Sequence[tuple[Hashable, float]], k: int, threshold: flo
         ranked: Labels with their probabilities, best first.
         k: How many labels to list.
         threshold: With several labels per text: the probability from which a label applies; else None.
+        abstain: With one label per text: the probability from which the best label is the answer.
+        none_label: The answer below that.
     """
     top_k = [{"label": label, "probability": round(value, DIGITS)} for label, value in ranked[:k]]
     if threshold is None:
-        return {**top_k[0], "top_k": top_k}
+        best, probability = ranked[0]
+        label = best if probability >= abstain else none_label
+        return {"label": label, "probability": round(probability, DIGITS), "top_k": top_k}
     return {"labels": [label for label, value in ranked if value >= threshold], "top_k": top_k}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.evaluation import EvaluationReport, Metric
+    from maskmatch.evaluation.selective import Abstention
     from maskmatch.labels import LabelSet
     from maskmatch.prediction.search import SearchReport
     from maskmatch.prompts import TokenizedPrompts
@@ -82,22 +83,35 @@ class Predictor:
             f"{type(self).__name__}({self.name!r}, {labels}, {self.config.method.name}, task {self.config.task.name})"
         )
 
-    def predict(self, texts: Any, *, threshold: float | None = None, batch_size: int = BATCH_SIZE) -> list[Any]:
+    def predict(
+        self,
+        texts: Any,
+        *,
+        threshold: float | None = None,
+        abstain: float | None = None,
+        none_label: Any = None,
+        batch_size: int = BATCH_SIZE,
+    ) -> list[Any]:
         """The label of each text, as the user gave it; with several labels per text, a list of labels.
 
         Args:
             texts: Strings or dicts of fields, in a list, an array, a data frame, …
             threshold: With several labels per text: the probability from which a label applies, instead of the
                 classifier's own threshold.
+            abstain: With one label per text: below this probability of the best label the answer is ``none_label``,
+                instead of the classifier's own setting. 0: always answer.
+            none_label: The answer for such texts.
             batch_size: Texts per batch; it does not change the result.
         """
         if threshold is not None:
             self.check_multi_label()
             check_threshold(threshold)
+        least = self.least_probability(abstain)
         pipeline, prompts = self._tokenize(texts)
         with showing_progress(self.verbose):
             if not self.config.multi_label:
-                return [pairs[0][0] for pairs in pipeline.top_k(prompts, 1, batch_size)]
+                best = [pairs[0] for pairs in pipeline.top_k(prompts, 1, batch_size)]
+                return [label if probability >= least else none_label for label, probability in best]
             return list(pipeline.above(prompts, self.config.threshold if threshold is None else threshold, batch_size))
 
     def predict_proba(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
@@ -189,6 +203,7 @@ class Predictor:
             probabilities=predictions.probabilities,
             multi_label=multi_label,
             threshold=self.config.threshold if multi_label else None,
+            abstain=0.0 if multi_label else self.config.abstain,
             cut=self.cut_,
             seconds=time.perf_counter() - started,
             model=f"{self.name} ({self.config.method.name})",
@@ -211,6 +226,43 @@ class Predictor:
         prompts = pipeline.tokenize(take_texts(texts, self.config.fields, allow_empty=True))
         self.cut_ = warn_truncated(prompts, self.config.max_length)
         return pipeline, prompts
+
+    def least_probability(self, abstain: float | None = None) -> float:
+        """The probability from which the best label is the answer: as given, or the classifier's own."""
+        if abstain is None:
+            return self.config.abstain
+        if self.config.multi_label:
+            raise MaskMatchError(
+                "abstain needs one label per text, and this classifier gives several; set the threshold instead."
+            )
+        check_threshold(abstain, "abstain")
+        return abstain
+
+    def choose_abstention(
+        self, texts: Any, labels: Any = None, *, right: float = 0.95, confidence: float = 0.95
+    ) -> Abstention:
+        """The least probability from which answers are right this often, chosen on dev texts.
+
+        Pass its ``threshold`` to ``predict(abstain=…)``, or to ``MaskMatcher.abstain_below``, which is saved.
+
+        Args:
+            texts: Strings or dicts of fields; or a data frame or a Dataset that holds the labels too.
+            labels: One label per text; with a data frame, the name of its column. A label that the classifier does not
+                have counts as wrong.
+            right: The share of answers that should be right.
+            confidence: With what confidence, for texts like these.
+        """
+        from maskmatch.evaluation.selective import choose_abstention
+
+        if self.config.multi_label:
+            raise MaskMatchError("Abstaining needs one label per text, and this classifier gives several.")
+        examples = take_examples(texts, labels, self.config.fields)
+        truth = row_labels(examples, self.labels, False)
+        pipeline, prompts = self._tokenize(examples.texts)
+        with showing_progress(self.verbose):
+            found = pipeline.predict(prompts)
+        correct = [one == other for one, other in zip(found.labels, truth, strict=True)]
+        return choose_abstention(found.confidence if found.confidence is not None else [], correct, right, confidence)
 
     def check_multi_label(self) -> None:
         """Raise unless a text may have several labels."""

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from maskmatch.config.matcher import MatcherConfig
 
-FORMAT = 4
+FORMAT = 5
 """Counted up when an older version could not read a folder of this version correctly.
 
-From 4 on, a classifier may be adapted to unlabelled texts.
+From 4 on, a classifier may be adapted to unlabelled texts. From 5 on, it may smooth texts, and read mask and mean.
 """
 
 CONFIG_FILE = "maskmatch.json"

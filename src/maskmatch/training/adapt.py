@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskmatch.data import is_blank, is_table, load_examples, take_examples
+from maskmatch.data import is_blank, is_table, load_examples
 from maskmatch.errors import MaskMatchError
-from maskmatch.labels.adaptation import MAX_TEXTS, Adaptation, matching_scale
-from maskmatch.labels.targets import row_labels
+from maskmatch.labels.adaptation import Adaptation, matching_scale, name_weight
 from maskmatch.prediction.pipeline import check_count
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.prediction.search import ExactSearch
@@ -23,21 +22,40 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from maskmatch.config.matcher import MatcherConfig
+    from maskmatch.labels import LabelSet
     from maskmatch.model.label_bank import LabelBank
     from maskmatch.prediction.label_scorer import LabelScorer
     from maskmatch.prediction.pipeline import Pipeline
+    from maskmatch.training.dev import DevData
+    from maskmatch.training.self_training import SelfTrainingSummary
 
 logger = logging.getLogger("maskmatch")
 
 LEAST_TEXTS = 100
 """With fewer texts, names alone are as good."""
 
-LEAST_AGREEMENT = 0.55
-"""The least share of texts that keep their label. Below it, texts do not group by these labels."""
-
+LEAST_AGREEMENT = 0.48
+"""The least agreement of labels before and after (Cohen's kappa). Below it, texts do not group by these labels."""
 
 SCORES = 1 << 22
 """How many scores are held to find the scale of adapted scores."""
+
+
+@dataclass(frozen=True)
+class DrawnTexts:
+    """Unlabelled texts: different ones, drawn at random if there are too many.
+
+    Attributes:
+        texts: The texts.
+        given: How many there were.
+    """
+
+    texts: list[Any]
+    given: int
+
+    def __len__(self) -> int:
+        return len(self.texts)
 
 
 @dataclass(frozen=True)
@@ -46,13 +64,16 @@ class AdaptationSummary:
 
     Attributes:
         adapted: Whether the classifier is adapted.
-        reason: Why it is, or is not, in a sentence.
+        reason: Why, in the words of a sentence.
         advised: Whether the texts, or dev data, speak for it; it may have been forced.
         texts: How many texts were given.
         used: How many were used: different ones, drawn at random if there are too many.
-        agreement: The share of these texts that keep their label.
-        dev: The accuracy on dev before and after, if dev data was given.
+        changed: The share of these texts that get another label, or would get one.
+        agreement: How far these labels and those by names alone agree, corrected for chance (Cohen's kappa), measured
+            before the weight of names is chosen: 1 is the best.
+        dev: The score on dev before and after, by the task's metric, if dev data was given.
         seconds: How long it took.
+        self_training: The result of self-training, if that was asked for.
     """
 
     adapted: bool
@@ -60,25 +81,32 @@ class AdaptationSummary:
     advised: bool
     texts: int
     used: int
+    changed: float
     agreement: float
     dev: tuple[float, float] | None
     seconds: float
+    self_training: SelfTrainingSummary | None = None
 
     def __str__(self) -> str:
         if not self.adapted:
             return f"The classifier stays as it is: {self.reason}"
-        forced = "" if self.advised else "as asked, although "
-        used = f"{self.used} of {self.texts} unlabelled texts"
-        return f"Adapted to {used} in {self.seconds:.0f} s: {forced}{self.reason}"
+        used = f"{self.used:,} different texts of {self.texts:,}"
+        what = f"Adapted to {used} in {self.seconds:.0f} s: {self.changed:.0%} of them get another label."
+        why = (
+            ""
+            if self.dev is None and self.advised
+            else f" {'' if self.advised else 'As asked, although '}{self.reason}"
+        )
+        more = "" if self.self_training is None else f" {self.self_training}"
+        return f"{what}{why}{more}"
 
 
 def adapt_bank(
     bank: LabelBank,
-    texts: Any,
+    texts: DrawnTexts,
     *,
-    dev: Any = None,
+    dev: DevData | None = None,
     force: bool = False,
-    max_texts: int = MAX_TEXTS,
     seed: int = 0,
     trained: bool = False,
 ) -> AdaptationSummary:
@@ -86,44 +114,51 @@ def adapt_bank(
 
     Args:
         bank: The model and its labels.
-        texts: Unlabelled texts: a list, a table, or a stream, which is read in constant memory.
+        texts: Unlabelled texts.
         dev: Labelled texts that decide whether to adapt; None: the texts themselves decide.
         force: Whether to adapt in any case.
-        max_texts: How many texts to use at most, drawn at random.
-        seed: The seed of the draw and of the groups of texts.
+        seed: The seed of the groups of texts.
         trained: Whether the classifier was trained.
     """
     started = time.perf_counter()
-    check_count(max_texts, "max_texts")
-    _check(bank)
-    given, used = _draw(texts, bank.config.fields, max_texts, seed)
     plain = bank.copy()
     plain.set_adaptation(None)
     pipeline = torch_pipeline(plain)
-    vectors = pipeline.all_vectors(pipeline.tokenize(used))  # (n, masks, dim)
+    vectors = pipeline.all_vectors(pipeline.tokenize(texts.texts))  # (n, masks, dim)
     scorer = pipeline.scorer
     adaptation = Adaptation.of(scorer.prepare(vectors), seed, trained=trained)
+    before, first = _best(scorer, vectors), _best(scorer.adapted(adaptation), vectors)
+    agreement = cohen_kappa(before, first, len(scorer))
+    if not trained:
+        adaptation = replace(adaptation, name_weight=name_weight(agreement))
     some = vectors[: max(1, SCORES // len(scorer))]
     scale = matching_scale(scorer.scores(some), scorer.adapted(adaptation).scores(some))
     adaptation = replace(adaptation, scale=scale)
     adapted = scorer.adapted(adaptation)
-    agreement = float(np.mean(_best(scorer, vectors) == _best(adapted, vectors)))
-    before_after = None if dev is None else _on_dev(pipeline, adapted, dev)
-    advised, reason = _decision(len(used), agreement, before_after)
+    changed = float(np.mean(before != _best(adapted, vectors)))
+    scores = None if dev is None else _dev_scores(dev, pipeline, adapted)
+    advised, reason = _decision(len(texts), agreement, scores)
     if advised or force:
         bank.set_adaptation(adaptation)
-    seconds = round(time.perf_counter() - started, 2)
     summary = AdaptationSummary(
-        advised or force, reason, advised, given, len(used), round(agreement, 4), before_after, seconds
+        adapted=advised or force,
+        reason=reason,
+        advised=advised,
+        texts=texts.given,
+        used=len(texts),
+        changed=round(changed, 4),
+        agreement=round(agreement, 4),
+        dev=scores,
+        seconds=round(time.perf_counter() - started, 2),
     )
     if not summary.adapted:
         logger.warning("%s", summary)
     return summary
 
 
-def _check(bank: LabelBank) -> None:
-    """Raise if the labels of a classifier cannot be adapted."""
-    config, method = bank.config, bank.config.method
+def check_adaptable(config: MatcherConfig, labels: LabelSet | None) -> None:
+    """Raise if a classifier cannot be adapted, by what is known before training."""
+    method = config.method
     if not method.reads_labels:
         raise MaskMatchError(
             f"The method {method.name} reads no label names, so it cannot learn from unlabelled texts; mask-matching "
@@ -139,27 +174,40 @@ def _check(bank: LabelBank) -> None:
             "Labels that are read with each text, or compared mask by mask (masks='late'), cannot be adapted to "
             "unlabelled texts; choose another label prompt, or masks='mean'."
         )
-    if len(bank.known_labels) < 2:
+    if labels is not None and len(labels) < 2:
         raise MaskMatchError("There is one label only, so there is nothing to adapt; give at least two.")
 
 
-def _decision(texts: int, agreement: float, before_after: tuple[float, float] | None) -> tuple[bool, str]:
-    """Whether to adapt, and why."""
-    if before_after is not None:
-        before, after = before_after
-        return after >= before, f"on dev the accuracy is {before:.4f} without adapting and {after:.4f} with it."
+def _decision(texts: int, agreement: float, scores: tuple[float, float] | None) -> tuple[bool, str]:
+    """Whether to adapt, and why.
+
+    Args:
+        texts: How many texts there are.
+        agreement: How far labels before and after agree.
+        scores: On dev, before and after.
+    """
+    if scores is not None:
+        before, after = scores
+        return after >= before, f"the score on dev is {before:.4f} without adapting and {after:.4f} with it."
     if texts < LEAST_TEXTS:
-        return False, f"there are only {texts} different texts, and adapting needs {LEAST_TEXTS}."
+        are = "is only 1 text" if texts == 1 else f"are only {texts} texts"
+        return False, f"there {are} to use, and adapting needs {LEAST_TEXTS}."
+    measured = f"labels before and after agree by {agreement:.3f}, and adapting needs {LEAST_AGREEMENT}"
     if agreement < LEAST_AGREEMENT:
-        return False, (
-            f"{1 - agreement:.0%} of the texts would get another label, so they probably do not group by these labels; "
-            "check with labelled texts (dev), or force it."
-        )
-    return True, f"{1 - agreement:.0%} of the texts get another label."
+        return False, f"the texts probably do not group by these labels ({measured})."
+    return True, f"the texts group by these labels ({measured})."
 
 
-def _draw(texts: Any, fields: Sequence[str], most: int, seed: int) -> tuple[int, list[Any]]:
-    """The number of texts, and a random draw of different ones; blank texts are left out."""
+def draw_texts(texts: Any, fields: Sequence[str], most: int, seed: int) -> DrawnTexts:
+    """Draw different texts at random; blank texts are left out.
+
+    Args:
+        texts: A list, a table, or a stream, which is read in constant memory.
+        fields: The fields of a text.
+        most: How many to draw at most.
+        seed: The seed of the draw.
+    """
+    check_count(most, "max_texts")
     if is_table(texts):
         texts = load_examples(texts, fields, want_label=False).texts
     if isinstance(texts, (str, dict)) or not hasattr(texts, "__iter__"):
@@ -189,7 +237,7 @@ def _draw(texts: Any, fields: Sequence[str], most: int, seed: int) -> tuple[int,
         logger.warning("%d of %d unlabelled texts are blank; they are left out.", blank, count)
     if not drawn:
         raise MaskMatchError("There are no texts to adapt to; give at least one.")
-    return count, [drawn[key] for key in order]
+    return DrawnTexts([drawn[key] for key in order], count)
 
 
 def _best(scorer: LabelScorer, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
@@ -199,11 +247,23 @@ def _best(scorer: LabelScorer, vectors: NDArray[np.float32]) -> NDArray[np.int64
     return np.concatenate(parts)
 
 
-def _on_dev(pipeline: Pipeline, adapted: LabelScorer, dev: Any) -> tuple[float, float]:
-    """The accuracy on dev before and after adapting."""
-    texts, labels = dev if isinstance(dev, tuple) else (dev, None)
-    examples = take_examples(texts, labels, pipeline.config.fields)
-    truth = np.array([pipeline.labels.position(label) for label in row_labels(examples, pipeline.labels, False)])
-    vectors = pipeline.all_vectors(pipeline.tokenize(examples.texts))
-    before, after = (float(np.mean(_best(scorer, vectors) == truth)) for scorer in (pipeline.scorer, adapted))
+def cohen_kappa(before: NDArray[np.int64], after: NDArray[np.int64], labels: int) -> float:
+    """The agreement of two assignments of labels (n,), corrected for chance; 0 if all texts have one and the same.
+
+    scikit-learn's function holds a matrix of all pairs of labels, which is too large for very many labels.
+    """
+    shares = [np.bincount(each, minlength=labels) / len(each) for each in (before, after)]
+    by_chance = float(shares[0] @ shares[1])
+    if by_chance >= 1.0:
+        return 0.0
+    return (float(np.mean(before == after)) - by_chance) / (1.0 - by_chance)
+
+
+def _dev_scores(dev: DevData, pipeline: Pipeline, adapted: LabelScorer) -> tuple[float, float]:
+    """The score on dev before and after adapting; its texts are encoded once."""
+    vectors = pipeline.all_vectors(dev.prompts)
+    before, after = (
+        dev.metrics([pairs[0][0] for pairs in each.nearest(vectors)])["score"]
+        for each in (pipeline, replace(pipeline, scorer=adapted))
+    )
     return round(before, 4), round(after, 4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.data import is_table, take_examples
+from maskmatch.data import Examples, is_table, take_examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold, measure, multi_label_accuracy, multi_label_micro_f1
 from maskmatch.labels.targets import labels_in, row_labels, target_array
@@ -14,6 +14,8 @@ from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.training.divergence import all_finite
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from maskmatch.model.label_bank import LabelBank
 
 logger = logging.getLogger("maskmatch")
@@ -22,40 +24,53 @@ WORST_SCORE = -1.0
 """The score of weights that are NaN or inf."""
 
 
+def take_dev(dev: Any, fields: Sequence[str]) -> Examples:
+    """The rows of dev data: ``(texts, labels)``, or a table that holds both. Rows are returned as they are."""
+    if isinstance(dev, Examples):
+        return dev
+    if not is_table(dev) and not (isinstance(dev, (tuple, list)) and len(dev) == 2):
+        raise MaskMatchError("dev is (texts, labels), or a data frame that holds both.")
+    texts, truth = (dev, None) if is_table(dev) else dev
+    try:
+        return take_examples(texts, truth, fields)
+    except MaskMatchError as error:
+        raise MaskMatchError(f"In the dev data: {error}") from None
+
+
 class DevData:
     """Dev rows, checked and tokenized once; calling it evaluates the weights of now.
 
     Args:
-        dev: ``(texts, labels)``, or a table that holds both.
+        dev: What :func:`take_dev` takes.
         bank: The model and its labels.
     """
 
     def __init__(self, dev: Any, bank: LabelBank) -> None:
-        if not is_table(dev) and not (isinstance(dev, (tuple, list)) and len(dev) == 2):
-            raise MaskMatchError("dev is (texts, labels), or a data frame that holds both.")
-        texts, truth = (dev, None) if is_table(dev) else dev
+        examples = take_dev(dev, bank.config.fields)
         labels, multi_label = bank.known_labels, bank.config.multi_label
         self._bank = bank
         try:
-            examples = take_examples(texts, truth, bank.config.fields)
             self._rows = row_labels(examples, labels, multi_label)
             self.prompts = bank.tokenize(examples.texts)
         except MaskMatchError as error:
             raise MaskMatchError(f"In the dev data: {error}") from None
-        known = [id_ in labels for id_ in labels_in(self._rows, multi_label)]
-        if not any(known):
+        unknown = [id_ for id_ in labels_in(self._rows, multi_label) if id_ not in labels]
+        named = ", ".join(repr(id_) for id_ in unknown[:3]) + (", …" if len(unknown) > 3 else "")
+        if len(unknown) == len(labels_in(self._rows, multi_label)):
             raise MaskMatchError(
-                "The classifier has none of the labels of the dev data; give dev rows with the labels of training."
+                f"The classifier has none of the labels of the dev data ({named}); give dev rows with its labels."
             )
-        if not all(known):
-            logger.warning("The classifier lacks %d labels of the dev data; they count as wrong.", known.count(False))
+        if unknown:
+            logger.warning("The classifier lacks labels of the dev data, whose rows count as wrong: %s.", named)
 
     def __call__(self) -> dict[str, float]:
         """Metrics of the weights of now, with "score" as the one to choose by."""
         with self._bank.model.evaluating():  # all of it, so that labels are encoded once
             if not self._is_finite():
                 return {"score": WORST_SCORE}  # so that an earlier checkpoint is chosen, if there is one
-            return self._threshold_metrics() if self._bank.config.multi_label else self._metrics()
+            if self._bank.config.multi_label:
+                return self._threshold_metrics()
+            return self.metrics(torch_pipeline(self._bank).predict(self.prompts).labels)
 
     def _is_finite(self) -> bool:
         """Whether weights and label vectors are finite: very large weights overflow on the way to a vector."""
@@ -63,9 +78,9 @@ class DevData:
             return False
         return self._bank.config.labels_in_context or bool(self._bank.vectors().isfinite().all())
 
-    def _metrics(self) -> dict[str, float]:
-        """The task's metric, and accuracy."""
-        predicted = [(label,) for label in torch_pipeline(self._bank).predict(self.prompts).labels]
+    def metrics(self, labels: Sequence[Any]) -> dict[str, float]:
+        """The task's metric as "score" and by its name, and accuracy, of predicted labels: one per text."""
+        predicted = [(label,) for label in labels]
         truth = [(row,) for row in self._rows]
         names = self._bank.known_labels.names_by_id
         measured = measure(truth, predicted, names, usual=self._bank.config.task.metric)

@@ -23,10 +23,10 @@ def readme_figures() -> str:
             f"accuracy on {few['dataset']} with {few['shots']} texts per label, 3 seeds",
             f"**{with_spread(few_shot_row('default')['accuracy'])}**",
         ),
-        *unlabelled_page.summary_rows(),
         *speed_page.summary_rows(),
     ]
-    return table(("measured with all-MiniLM-L6-v2 on two cores", ""), rows)
+    measured = table(("measured with all-MiniLM-L6-v2 on two cores", ""), rows)
+    return "\n\n".join(filter(None, (unlabelled_page.readme_table(), measured)))
 
 
 def zero_shot_summary() -> str:

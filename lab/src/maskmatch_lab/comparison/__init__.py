@@ -8,6 +8,7 @@ from maskmatch_lab.comparison.results import Comparison
 from maskmatch_lab.comparison.splits import Rows, Splits
 from maskmatch_lab.comparison.statistics import PairedDifference, Spread, paired_bootstrap, spread
 from maskmatch_lab.comparison.tuning import Setting, Tuning, tune
+from maskmatch_lab.comparison.unlabelled import Unlabelled
 from maskmatch_lab.comparison.variants import Variant, usual_methods
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Splits",
     "Spread",
     "Tuning",
+    "Unlabelled",
     "Variant",
     "compare",
     "paired_bootstrap",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, Field, asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.config.similarity import SimilarityConfig
@@ -32,6 +32,9 @@ when the product's version changes: a release does not make results invalid."""
 
 EXAMPLES_REVISION = 2
 """Increase this when the effect of label examples changes: cells with examples then run again."""
+
+UNLABELLED_REVISION = 1
+"""Increase this when learning from unlabelled texts changes: cells with such texts then run again."""
 
 TASK_FIELDS = ("name", "description", "fields", "prompt", "label_prompt", "paraphrases", "label_paraphrases", "metric")
 METHOD_FIELDS = ("name", "input_readout", "label_source", "label_readout", "transform", "similarity")
@@ -84,6 +87,9 @@ def cell_settings(plan: Plan) -> dict[str, Any]:
     }
     if any(label.examples for label in labels):
         settings["examples"] = EXAMPLES_REVISION
+    if variant.unlabelled is not None:
+        texts = plan.unlabelled
+        settings["unlabelled"] = {"rows": len(texts), "digest": digest(*(repr(text).encode() for text in texts))}
     if variant.row.reads_pairs and "prompt" not in variant.matcher:
         settings["pair_prompts"] = list(plan.data.task.pair_prompts)
     return settings
@@ -121,14 +127,18 @@ def regime_key(regime: Regime) -> dict[str, Any]:
 
 def variant_key(variant: Variant) -> dict[str, Any]:
     """A variant, without its encoder, which counts by its weights."""
-    key = {
+    key: dict[str, Any] = {
         "name": variant.name,
         "method": method_key(variant.row),
         "matcher": {name: plain(value) for name, value in variant.matcher.items() if name != "model"},
         "training": plain(variant.training),
         "epoch_factor": variant.epoch_factor,
     }
-    return key if variant.labels is None else {**key, "labels": variant.labels.name}
+    if variant.labels is not None:
+        key["labels"] = variant.labels.name
+    if variant.unlabelled is not None:
+        key["unlabelled"] = {**asdict(variant.unlabelled), "revision": UNLABELLED_REVISION}
+    return key
 
 
 def labels_digest(labels: Iterable[Label]) -> str:

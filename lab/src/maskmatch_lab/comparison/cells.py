@@ -45,6 +45,7 @@ class Figures:
         prediction_megabytes: The peak resident memory of the process during prediction; None if unknown.
         training_rise: The increase of memory during training in megabytes; None if unknown, and in older cells.
         prediction_rise: The same during prediction.
+        adaptation: The result of adapting to unlabelled texts; None if there were none, and in older cells.
     """
 
     rows: int
@@ -64,6 +65,7 @@ class Figures:
     prediction_megabytes: float | None = None
     training_rise: float | None = None
     prediction_rise: float | None = None
+    adaptation: Mapping[str, Any] | None = None
 
     @property
     def prediction_speed(self) -> float | None:

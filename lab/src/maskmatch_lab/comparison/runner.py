@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,6 +63,12 @@ class Plan:
         if change is None:
             return data.labels
         return change(LabelContext(data.labels, data.name, data.task, self.train, data.train, self.seed, self.model))
+
+    @cached_property
+    def unlabelled(self) -> list[Any]:
+        """The unlabelled texts to learn from, drawn by the seed."""
+        drawn = self.variant.unlabelled
+        return [] if drawn is None else drawn.draw(self.data.unlabelled, self.seed)
 
     @cached_property
     def training(self) -> TrainingConfig:
@@ -148,7 +154,8 @@ def can_predict(variant: Variant, regime: Regime) -> bool:
 
 def depends_on_seed(variant: Variant, regime: Regime) -> bool:
     """Whether the result depends on the seed; if nothing is drawn or trained, one run is enough."""
-    return regime.trains or (variant.labels is not None and variant.labels.drawn)
+    drawn = variant.labels is not None and variant.labels.drawn
+    return regime.trains or drawn or variant.unlabelled is not None
 
 
 def seeds_of(seeds: int | Sequence[int]) -> list[int]:
@@ -226,6 +233,8 @@ def run_plan(plan: Plan) -> Cell:
         training_rise=watch.rise_megabytes,
         prediction_rise=memory.rise,
     )
+    adaptation = None if matcher.adaptation_ is None else asdict(matcher.adaptation_)
+    figures = replace(figures, adaptation=adaptation)
     known = list(plan.data.labels)  # labels that the variant added follow only if they were predicted
     answers = Answers.of(plan.measured.numbers, known, truth, matcher.predicted_ or [])
     names = (plan.data.name, plan.variant.name, plan.regime.name)
@@ -246,11 +255,14 @@ def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:
     matcher = MaskMatcher.from_pretrained(
         plan.model, labels=plan.labels, multi_label=plan.data.multi_label, **plan.options
     )
-    watch = TrainingWatch()
+    watch, how = TrainingWatch(), plan.variant.unlabelled
     if plan.regime.trains:
         dev = None if plan.dev is None else (list(plan.dev.texts), list(plan.dev.labels))
         rows = list(plan.train.texts), list(plan.train.labels)
-        matcher.fit(*rows, dev=dev, training=plan.training, callbacks=[watch])
+        more: dict[str, Any] = {} if how is None else {"unlabeled": plan.unlabelled, "self_training": how.self_training}
+        matcher.fit(*rows, dev=dev, training=plan.training, callbacks=[watch], **more)
+    elif how is not None:
+        matcher.adapt(plan.unlabelled, force=how.force, self_training=how.self_training, seed=plan.seed)
     return matcher, watch
 
 

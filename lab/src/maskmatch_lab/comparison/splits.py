@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +82,7 @@ class Splits:
         test: The rows to evaluate on.
         dev: The rows to tune on, and to choose the best checkpoint on if that is wanted.
         label_set: The labels with descriptions or phrases. None: the names that occur in train.
+        foreign: Unlabelled texts of another dataset. None: unlabelled texts are those of train.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Splits:
     test: Rows
     dev: Rows | None = None
     label_set: LabelSet | None = None
+    foreign: Sequence[Any] | None = None
 
     @classmethod
     def of(
@@ -161,6 +163,17 @@ class Splits:
         if self.label_set is not None:
             return self.label_set
         return LabelSet.of(labels_in(plain_labels(self.train.labels, self.multi_label), self.multi_label))
+
+    @property
+    def unlabelled(self) -> Sequence[Any]:
+        """The texts that variants may learn from without labels."""
+        return self.train.texts if self.foreign is None else self.foreign
+
+    def with_unlabelled(self, other: Splits) -> Splits:
+        """The same dataset with the train texts of another one as its unlabelled texts."""
+        if other.task.fields != self.task.fields:
+            raise MaskMatchError(f"The texts of {other.name!r} do not have the fields of {self.name!r}.")
+        return replace(self, name=f"{self.name}+{other.name}", foreign=other.train.texts)
 
     def with_labels(self, count: int, name: str | None = None) -> Splits:
         """A dataset with fewer labels, always the same ones, and the rows that have them.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from maskmatch.config.tasks import Task
     from maskmatch_lab.comparison.label_changes import LabelChange
+    from maskmatch_lab.comparison.unlabelled import Unlabelled
 
 MATCHER_OPTIONS = ("model", "prompt", "label_prompt", "similarity", "masks", "phrase_join", "max_length", "debias")
 RESERVED = ("seed", "checkpoints", "resume")
@@ -33,6 +34,7 @@ class Variant:
         training: Its own fields of ``TrainingConfig``.
         epoch_factor: A factor of the usual number of epochs.
         labels: Its change of a dataset's labels; None: the labels as they are.
+        unlabelled: The unlabelled texts that it learns from, if any.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Variant:
     training: Mapping[str, Any] = field(default_factory=dict)
     epoch_factor: float = 1.0
     labels: LabelChange | None = None
+    unlabelled: Unlabelled | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", find_method(self.method))

@@ -12,6 +12,7 @@ from maskmatch_lab.studies.label_readout import LABEL_READOUT
 from maskmatch_lab.studies.masks import MASKS
 from maskmatch_lab.studies.pairs import PAIRS
 from maskmatch_lab.studies.prompts import PROMPTS
+from maskmatch_lab.studies.unlabelled import UNLABELLED
 
 if TYPE_CHECKING:
     from maskmatch_lab.studies.study import Study
@@ -26,6 +27,7 @@ STUDIES: dict[str, Study] = {
         LABEL_COUNT,
         MASKS,
         PAIRS,
+        UNLABELLED,
     )
 }
 

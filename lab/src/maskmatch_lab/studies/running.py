@@ -156,7 +156,14 @@ def _check_folder(folder: Path, study: Study) -> None:
 
 
 def load_dataset(data: str | Path | Mapping[str, Splits], name: str, task: str) -> Splits:
-    """A dataset of a study; ``NAME@N`` is the one called NAME, cut to N of its labels."""
+    """A dataset of a study.
+
+    ``NAME@N`` is the one called NAME, cut to N of its labels. ``NAME+OTHER`` has the texts of OTHER as its unlabelled
+    texts.
+    """
+    name, _, other = name.partition("+")
+    if other:
+        return load_dataset(data, name, task).with_unlabelled(load_dataset(data, other, task))
     base, _, count = name.partition("@")
     if count and not count.isdecimal():
         raise MaskMatchError(f"{name!r} is not a dataset; write a number of labels after @, as in banking77@10.")

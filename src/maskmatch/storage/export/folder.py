@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("maskmatch")
 
-FORMAT = 4
+FORMAT = 5
 """Counted up when an older version could not read an export of this version correctly.
 
 From 2 on, the graph averages over a pool of prompts. From 3 on, "untrained" is a field. From 4 on, the classifier may
-be adapted to unlabelled texts.
+be adapted to unlabelled texts. From 5 on, it may smooth texts.
 """
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -82,8 +82,9 @@ def write_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
     from safetensors.numpy import save_file
 
     scorer = pipeline.scorer
-    origin = {} if scorer.origin is None else {"origin": scorer.origin}
-    save_file({"vectors": scorer.vectors, "present": scorer.layout.present, **origin}, folder / LABELS_FILE)
+    learned = {"origin": scorer.origin, "neighbours": scorer.neighbours}
+    arrays = {name: array for name, array in learned.items() if array is not None}
+    save_file({"vectors": scorer.vectors, "present": scorer.layout.present, **arrays}, folder / LABELS_FILE)
     pipeline.tokenizer.vocabulary.backend.save(str(folder / TOKENIZER_FILE))
     search = _approximate_search(pipeline)
     if search is not None:
@@ -216,4 +217,5 @@ def _read_scorer(path: Path, config: MatcherConfig, numbers: dict[str, Any]) -> 
         untrained,
         config.labels_in_context,
         tensors.get("origin"),
+        tensors.get("neighbours"),
     )

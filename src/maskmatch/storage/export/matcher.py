@@ -44,6 +44,7 @@ class ExportedMatcher(Predictor):
         folder: str | Path,
         *,
         threshold: float | None = None,
+        abstain: float | None = None,
         search: SearchKind | None = None,
         runtime: str = "onnx",
         verify: bool = True,
@@ -54,6 +55,7 @@ class ExportedMatcher(Predictor):
         Args:
             folder: The folder that ``maskmatch export`` wrote.
             threshold: With several labels per text: the probability from which a label applies.
+            abstain: With one label per text: the probability from which the best label is the answer.
             search: How the nearest labels are found: "auto", "exact" or "approximate"; None: as in the classifier.
             runtime: What computes input vectors.
             verify: Whether to check that all files are as they were written.
@@ -62,7 +64,7 @@ class ExportedMatcher(Predictor):
         path = Path(folder).expanduser()
         recover(path)
         pipeline, export = read_export(path, with_index=search != "exact", runtime=runtime, verify=verify)
-        config = pipeline.config.changed({"threshold": threshold, "search": search})
+        config = pipeline.config.changed({"threshold": threshold, "abstain": abstain, "search": search})
         matcher = cls(replace(pipeline, config=config), export, str(path), verbose=verbose)
         matcher.loaded_from = resolved(path), {"runtime": runtime, "verify": verify}
         if threshold is not None:
@@ -75,7 +77,13 @@ class ExportedMatcher(Predictor):
             raise MaskMatchError("Only an export that was loaded from a folder can be sent to another process.")
         folder, options = self.loaded_from
         threshold = self.config.threshold if self.config.multi_label else None
-        options = {**options, "threshold": threshold, "search": self.config.search, "verbose": self.verbose}
+        options = {
+            **options,
+            "threshold": threshold,
+            "abstain": self.config.abstain,
+            "search": self.config.search,
+            "verbose": self.verbose,
+        }
         return _copied, (type(self), str(folder), self.export.revision, options)
 
     def __copy__(self) -> ExportedMatcher:
