@@ -239,10 +239,11 @@ class MaskMatcher(LoadedClassifier):
         if labels is None and add is None and not rename and not remove:
             raise MaskMatchError("There is nothing to preview; give labels to add, rename or remove.")
         self._check_trained()
+        self._bank.check_editable("an edit cannot be previewed")
         bank = self._bank.copy()
         ids = None
         if labels is not None:
-            bank.replace(labels)
+            bank.replace(self._bank.known_labels.with_own_ids(LabelSet.of(labels)))
         else:
             ids = bank.edit(add=add, rename=rename or {}, remove=remove)
         fields = self.config.fields
@@ -255,7 +256,7 @@ class MaskMatcher(LoadedClassifier):
             after,
             old_labels=self._bank.known_labels,
             new_labels=bank.known_labels,
-            truth=None if truth is None else row_labels(examples, None, False),
+            truth=None if truth is None else row_labels(examples, self._bank.known_labels, False),
             ids=ids,
         )
 

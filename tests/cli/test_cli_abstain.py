@@ -70,4 +70,4 @@ def test_wrong_usage(run: Run, folder: Path, dev: Path, tmp_path: Path) -> None:
     assert "Traceback" not in result.err
     result = run("abstain", folder, dev, "--right", "0.999")
     assert result.code == 1
-    assert "no threshold is right" in result.err
+    assert "no threshold can be shown to be right in 99.9%" in result.err

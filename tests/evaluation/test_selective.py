@@ -7,7 +7,7 @@ import pytest
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import evaluate_predictions
-from maskmatch.evaluation.selective import choose_abstention, risk_coverage
+from maskmatch.evaluation.selective import answered_point, choose_abstention, risk_coverage
 
 
 def draw(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,12 +56,23 @@ def test_more_dev_texts_allow_more_answers() -> None:
 
 
 def test_an_impossible_target() -> None:
-    with pytest.raises(MaskMatchError, match="On 50 dev texts no threshold is right in 99% of its answers"):
+    with pytest.raises(MaskMatchError, match="takes at least 408 answers, all of them right"):
         choose_abstention(*draw(50, 0), right=0.99)
+    with pytest.raises(MaskMatchError, match="no threshold is right in 97% of its answers"):
+        choose_abstention([0.9] * 400, [True, False] * 200, right=0.97)
+    with pytest.raises(MaskMatchError, match="NaN"):
+        choose_abstention([float("nan"), 0.5], [True, True])
     with pytest.raises(MaskMatchError, match=r"right is 1\.5"):
         choose_abstention([0.5], [True], right=1.5)
     with pytest.raises(MaskMatchError, match="no dev texts"):
         choose_abstention([], [])
+
+
+def test_the_report_counts_texts_at_the_threshold_itself() -> None:
+    confidence = [0.98765432] * 200 + np.linspace(0.1, 0.9, 3000).tolist()
+    found = answered_point(confidence, [True] * 3200, 0.98765432)
+    assert found is not None
+    assert found.coverage == pytest.approx(200 / 3200)
 
 
 def report(abstain: float):  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskmatch import MaskMatcher
+from maskmatch import Label, MaskMatcher
 from refusals import refusal
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
@@ -95,6 +95,47 @@ def test_labels_that_are_read_with_each_text(tiny: Tiny) -> None:
 )
 def test_what_cannot_be_previewed(tiny: Tiny, options: dict[str, Any], said: str) -> None:
     assert said in refusal(make(tiny).preview, TEXTS, **options)
+
+
+@pytest.mark.parametrize("method", ["fine-tuning", "soft-prompt"])
+def test_learned_label_vectors_stay(tiny: Tiny, method: str) -> None:
+    matcher = make(tiny, method=method).fit(TEXTS, TRUTH, **A_LITTLE)
+    expected = matcher.predict_proba(TEXTS)
+    assert "cannot be previewed" in refusal(matcher.preview, TEXTS, remove=["refund"])
+    np.testing.assert_array_equal(matcher.predict_proba(TEXTS), expected)
+
+
+def test_labels_that_change_places(tiny: Tiny) -> None:
+    matcher = make(tiny)
+    before = matcher.predict(TEXTS)
+    found = matcher.preview(TEXTS, TRUTH, rename={"refund": "card lost", "card lost": "refund"})
+    assert dict(found.renamed) == {"refund": "card lost", "card lost": "refund"}
+    swapped = {"refund": "card lost", "card lost": "refund"}
+    after = MaskMatcher.from_pretrained(tiny("bert"), ["card lost", "refund", "exchange rate"], verbose=False)
+    expected = after.predict(TEXTS)
+    assert found.changed == sum(swapped.get(one, one) != other for one, other in zip(before, expected, strict=True))
+    assert "no label 'tmp'" in refusal(matcher.preview, TEXTS, rename={"refund": "tmp", "tmp": "final"})
+
+
+def test_a_name_that_is_used_again_is_another_label(tiny: Tiny) -> None:
+    matcher = make(tiny)
+    before = matcher.predict(TEXTS)
+    found = matcher.preview(TEXTS, remove=["card lost"], rename={"refund": "card lost"})
+    counts = {each.label: each.before for each in found.labels}
+    assert counts["card lost"] == before.count("refund")
+    assert counts["card lost (removed)"] == before.count("card lost")
+
+
+def test_ids_that_are_numbers(tiny: Tiny, tmp_path: Path) -> None:
+    """A file of labels, and true labels in a file, are strings."""
+    labels = dict(enumerate(LABELS))
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), labels, verbose=False)
+    truth = [str(LABELS.index(label)) for label in TRUTH]
+    listed = [Label(str(number), name) for number, name in labels.items()]
+    found = matcher.preview(TEXTS, truth, labels=listed)
+    assert found.changed == 0
+    assert found.accuracy is not None
+    assert found.accuracy.before == pytest.approx(matcher.evaluate(TEXTS, truth).accuracy, abs=1e-4)
 
 
 def test_several_labels_per_text(tiny: Tiny) -> None:

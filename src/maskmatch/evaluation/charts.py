@@ -96,20 +96,18 @@ def reliability_diagram(bins: Sequence[ReliabilityBin], confidence: str, accurac
     return picture(left + side + 16, floor + 30, "Reliability diagram", parts)
 
 
-def selective_curve(points: Sequence[SelectivePoint], abstain: float) -> str:
+def selective_curve(points: Sequence[SelectivePoint], now: SelectivePoint | None) -> str:
     """Accuracy over coverage, if the least confident texts are not answered; the setting of now is marked."""
     left, top, side = 58.0, 12.0, 320.0
     parts = _square_axes(left, top, side, diagonal=False)
-    places = [(left + side * each.coverage, top + side * (1 - each.accuracy), each) for each in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in places)
+    line = " ".join(f"{left + side * each.coverage:.1f},{top + side * (1 - each.accuracy):.1f}" for each in points)
     parts.append(f'<polyline class="curve" points="{line}"/>')
-    step = max(1, len(places) // 20)
-    marked = [each for each in points if each.threshold >= abstain][-1:] if abstain > 0 else []
+    step = max(1, len(points) // 20)
+    shown = [each for number, each in enumerate(points) if number % step == 0 or number == len(points) - 1]
     parts += [
-        f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="{7.0 if each in marked else 3.5}">'
-        f"{title(_point_text(each))}</circle>"
-        for number, (x, y, each) in enumerate(places)
-        if number % step == 0 or number == len(places) - 1 or each in marked
+        f'<circle class="point" cx="{left + side * each.coverage:.1f}" cy="{top + side * (1 - each.accuracy):.1f}" '
+        f'r="{7.0 if each is now else 3.5}">{title(_point_text(each))}</circle>'
+        for each in [*shown, *([] if now is None else [now])]
     ]
     parts += [
         text_at(left + side / 2, top + side + 38, "share of texts that are answered", "axis", anchor="middle"),

@@ -13,7 +13,7 @@ from maskmatch.evaluation.calibration import calibration_bins, expected_calibrat
 from maskmatch.evaluation.display import counted, excerpt
 from maskmatch.evaluation.metrics import measure
 from maskmatch.evaluation.report import Confusion, EvaluationReport, Example, UnseenLabel, unseen_notes
-from maskmatch.evaluation.selective import risk_coverage
+from maskmatch.evaluation.selective import answered_point, risk_coverage
 from maskmatch.evaluation.validation import check_label_ids, check_labels, check_rows
 
 if TYPE_CHECKING:
@@ -87,13 +87,15 @@ def evaluate_predictions(
     )
     label_names = {label: (names or {}).get(label, str(label)) for label in known}
     result = measure(true_rows, predicted_rows, label_names, metric=metric, usual=usual_metric, multi_label=multi_label)
+    right = [true == guess for true, guess in zip(true_rows, predicted_rows, strict=True)]
     run = _Run(
         metric=result.metric.name,
         score=result.score,
         multi_label=multi_label,
         threshold=threshold if multi_label else None,
-        selective=_selective(true_rows, predicted_rows, None if multi_label else confidence),
+        selective=() if multi_label or confidence is None else risk_coverage(confidence, right),
         abstain=abstain,
+        answered=None if multi_label or confidence is None else answered_point(confidence, right, abstain),
         cut=cut,
         seconds=seconds,
         model=model,
@@ -113,20 +115,12 @@ class _Run:
     threshold: float | None
     selective: tuple[SelectivePoint, ...]
     abstain: float
+    answered: SelectivePoint | None
     cut: int
     seconds: float
     model: str | None
     data: str | None
     date: str
-
-
-def _selective(
-    truth: Sequence[LabelIds], predicted: Sequence[LabelIds], confidence: ArrayLike | None
-) -> tuple[SelectivePoint, ...]:
-    """Accuracy by coverage; empty without confidence."""
-    if confidence is None:
-        return ()
-    return risk_coverage(confidence, [true == guess for true, guess in zip(truth, predicted, strict=True)])
 
 
 def _compare(

@@ -155,7 +155,7 @@ def _selective(report: EvaluationReport) -> str:
     return (
         '<section><h2>If it may abstain</h2><p class="quiet">The accuracy of the answers, if the least confident texts '
         f"are not answered. {now}</p>"
-        f'<div class="scroll">{selective_curve(report.selective, report.abstain)}</div></section>'
+        f'<div class="scroll">{selective_curve(report.selective, report.answered)}</div></section>'
     )
 
 

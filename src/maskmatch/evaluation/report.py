@@ -75,6 +75,7 @@ class EvaluationReport:
         selective: Accuracy by coverage, if the least confident texts are not answered; empty without confidence values
             and in multi-label data.
         abstain: The confidence from which a text is answered; 0: all are.
+        answered: The coverage, and the accuracy on answered texts; None if `abstain` is 0, or no text is answered.
         cut: The number of texts that were truncated to fit the model.
         seconds: The time that the predictions took; 0 if it was not measured.
         notes: Caveats that a reader of the scores should know, in sentences.
@@ -98,6 +99,7 @@ class EvaluationReport:
     threshold: float | None
     selective: tuple[SelectivePoint, ...]
     abstain: float
+    answered: SelectivePoint | None
     cut: int
     seconds: float
     notes: tuple[str, ...]
@@ -109,12 +111,6 @@ class EvaluationReport:
     def texts_per_second(self) -> float | None:
         """The number of texts predicted per second, or None if the time was not measured."""
         return self.rows / self.seconds if self.seconds > 0 else None
-
-    @property
-    def answered(self) -> SelectivePoint | None:
-        """The coverage, and the accuracy on answered texts, with this `abstain`; None if all or none are answered."""
-        points = [each for each in self.selective if each.threshold >= self.abstain]
-        return points[-1] if points and self.abstain > 0 else None
 
     @property
     def unseen_notes(self) -> list[str]:

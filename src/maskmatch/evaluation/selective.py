@@ -43,8 +43,8 @@ class Abstention:
 
     Attributes:
         threshold: The least probability of an answer.
-        right: The share of answers that should be right.
-        confidence: With what confidence it is.
+        right: The target accuracy of the answers.
+        confidence: The confidence level of the bound.
         rows: How many dev texts there were.
         coverage: The share of them that is answered.
         accuracy: The share of the answers that is right.
@@ -61,7 +61,7 @@ class Abstention:
 
     def __str__(self) -> str:
         return (
-            f"It answers from a probability of {self.threshold:.3f} on: {self.coverage:.1%} of {self.rows:,} dev "
+            f"It answers from a probability of {self.threshold:.6f} on: {self.coverage:.1%} of {self.rows:,} dev "
             f"texts, of which {self.accuracy:.1%} are right (at least {self.bound:.1%} with a confidence of "
             f"{self.confidence:.0%})."
         )
@@ -88,14 +88,23 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> tuple[SelectiveP
     )
 
 
+def answered_point(confidence: ArrayLike, correct: ArrayLike, abstain: float) -> SelectivePoint | None:
+    """The answers from a confidence on; None if it is 0, so that all texts are answered, or if none are."""
+    answered = np.asarray(confidence, np.float64) >= abstain
+    if abstain <= 0 or not answered.any():
+        return None
+    accuracy = float(np.asarray(correct, np.float64)[answered].mean())
+    return SelectivePoint(round(float(answered.mean()), 4), round(accuracy, 4), abstain)
+
+
 def choose_abstention(
     confidence: ArrayLike, correct: ArrayLike, right: float = 0.95, level: float = 0.95
 ) -> Abstention:
-    """The lowest threshold above which answers are right this often, with this confidence.
+    """The lowest threshold from which on answers are right this often, with this confidence.
 
     Thresholds are tested one after the other, from few answers to more, until one fails (fixed-sequence testing); this
     begins at several places, each with its share of the error. A test is passed if the lower bound of Clopper and
-    Pearson reaches the target. The promise holds for texts like the dev texts: the same mixture, the same labels.
+    Pearson reaches the target. The bound holds for texts like the dev texts: the same mixture, the same labels.
 
     Args:
         confidence: (n,), the probability of the predicted label of each dev text.
@@ -111,6 +120,8 @@ def choose_abstention(
     values, outcomes = np.asarray(confidence, np.float64), np.asarray(correct, bool)
     if not len(values):
         raise MaskMatchError("There are no dev texts; give at least one.")
+    if not np.isfinite(values).all():
+        raise MaskMatchError("Some confidence values are NaN or inf.")
     error = (1 - level) / STARTS
     shares = np.linspace(1 / LEVELS, 1, LEVELS)
     thresholds = list(dict.fromkeys(np.quantile(values, 1 - shares, method="lower").tolist()))
@@ -128,11 +139,17 @@ def choose_abstention(
             if found is None or threshold < found.threshold:
                 shown = (round(value, 4) for value in (count / len(values), good / count, bound))
                 found = Abstention(threshold, right, level, len(values), *shown)
-    if found is None:
-        most = values >= np.quantile(values, 0.9, method="lower")
+    target = f"{100 * right:g}%"
+    if not tested:
         raise MaskMatchError(
-            f"On {len(values):,} dev texts no threshold is right in {right:.0%} of its answers with a confidence of "
-            f"{level:.0%}: of the {int(most.sum()):,} most confident answers {outcomes[most].mean():.1%} are right; "
-            "give more dev texts, or a lower share."
+            f"On {len(values):,} dev texts no threshold can be shown to be right in {target} of its answers: it takes "
+            f"at least {int(np.ceil(least)):,} answers, all of them right; give more dev texts, or a lower share."
+        )
+    if found is None:
+        most = values >= tested[0]
+        raise MaskMatchError(
+            f"On {len(values):,} dev texts no threshold is right in {target} of its answers with a confidence of "
+            f"{100 * level:g}%: of the {int(most.sum()):,} most confident answers {outcomes[most].mean():.1%} are "
+            "right; give more dev texts, or a lower share."
         )
     return found

@@ -119,6 +119,16 @@ class LabelSet(Sequence[Hashable]):
         if id_ in self:
             raise MaskMatchError(f"There is already a label {id_!r}; choose another name, or remove that label first.")
 
+    def with_own_ids(self, others: LabelSet) -> LabelSet:
+        """Other labels, with the ids of this set where both are written alike: ids in a file of labels are strings."""
+        own = {str(id_): id_ for id_ in self}
+        return LabelSet(
+            tuple(
+                label if label.id in self else replace(label, id=own.get(str(label.id), label.id))
+                for label in others.labels
+            )
+        )
+
     def renamed(self, old: Hashable, new: Hashable) -> LabelSet:
         """Return a set in which one label has another name. Its position, description, phrases and examples stay.
 

@@ -169,18 +169,25 @@ class LabelBank:
     def edit(
         self, *, add: LabelsLike | None, rename: Mapping[Hashable, Hashable], remove: Sequence[Hashable]
     ) -> dict[Hashable, Hashable]:
-        """Remove labels, rename some, then add some; returns the new id of each label that stays."""
+        """Remove labels, rename others at once, then add some; returns the new id of each label that stays."""
         if isinstance(remove, (str, bytes)):
             raise MaskMatchError(f"remove is {remove!r}; give a list of labels.")
         if remove:
             self.remove(list(remove))
-        ids = {id_: id_ for id_ in self.known_labels}
-        for old, new in rename.items():
-            place = self.known_labels.position(old)
-            self.rename(old, new)
-            ids[old] = self.known_labels.labels[place].id
+        before = list(self.known_labels)
+        places = {old: self.known_labels.position(old) for old in rename}
+        if any(new in self.known_labels for new in rename.values()):  # names change places
+            for number, place in enumerate(places.values()):
+                self.rename(self.known_labels[place], f"(renamed {number})")
+        for old, place in places.items():
+            self.rename(self.known_labels[place], rename[old])
+        ids = dict(zip(before, self.known_labels, strict=True))
         if add is not None:
+            known = set(self.known_labels)
             self.add(add)
+            ids |= {
+                id_: id_ for id_ in remove if id_ in self.known_labels and id_ not in known
+            }  # removed and added again
         return ids
 
     @exclusive

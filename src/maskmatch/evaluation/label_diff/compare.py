@@ -47,11 +47,14 @@ def diff_predictions(
         after: The same after.
         old_labels: The labels before.
         new_labels: The labels after.
-        truth: The true label of each text, if known, by its old or new id.
+        truth: The true label of each text, if known, by its old id, or by its new one if it has no old one.
         ids: The new id of each old label that stays; None: labels with the same id are the same.
     """
     old_ids, new_ids = list(old_labels), list(new_labels)
     same = {id_: id_ for id_ in old_ids if id_ in set(new_ids)} if ids is None else dict(ids)
+    # A label that was removed is not the one that has its name now.
+    removed = {id_: f"{id_} (removed)" for id_ in old_ids if id_ not in same and id_ in set(new_ids)}
+    same = {**removed, **same}
     if not texts:
         raise MaskMatchError("There are no texts to classify; give at least one.")
     if truth is not None and len(truth) != len(texts):
@@ -75,7 +78,7 @@ def diff_predictions(
         ),
         shift=_mean(shifts),
         accuracy=None if true is None else _accuracy(answers, true),
-        renamed=tuple((old, new) for old, new in same.items() if old != new),
+        renamed=tuple((old, new) for old, new in same.items() if old != new and old not in removed),
     )
 
 

@@ -74,7 +74,7 @@ class PairedAccuracy:
     """Accuracy before and after on the same texts.
 
     Attributes:
-        rows: How many texts have a known true label.
+        rows: How many texts there are; a true label that is unknown counts as wrong.
         before: The accuracy before.
         after: The accuracy after.
         mended: How many texts become right.
