@@ -41,7 +41,7 @@ class TestFiles:
 
     def test_versions_and_format_are_written_down(self, saved: Path) -> None:
         data = json.loads((saved / "maskmatch.json").read_text())
-        assert data["format"] == 4
+        assert data["format"] == 5
         assert {"maskmatch", "torch", "transformers", "python"} <= data["versions"].keys()
         assert set(data["files"]) == {path.name for path in saved.iterdir()}
 
