@@ -58,7 +58,7 @@ class Move:
 
 @dataclass(frozen=True)
 class LabelCount:
-    """How many texts a label has: before, after, and how many of these it wins and loses."""
+    """The number of texts per label: before and after the edit, won and lost."""
 
     label: Hashable
     before: int
