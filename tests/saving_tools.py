@@ -9,7 +9,7 @@ from typing import Any
 
 Tiny = Callable[..., Path]
 
-SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4}
+SHORT = {"learning_rate": 1e-2, "batch_size": 4, "epochs": 4, "calibrate": False}
 OURS = {
     "README.md",
     "config.json",

@@ -15,6 +15,7 @@ from maskmatch import MaskMatcher
 from maskmatch.cli import main
 from maskmatch.model.encoder import Encoder
 from maskmatch.testing.tiny_encoders import write_tiny_encoder
+from maskmatch.training import held_out
 from toy_data import LABELS
 
 if TYPE_CHECKING:
@@ -25,8 +26,17 @@ if TYPE_CHECKING:
 torch.set_num_threads(1)  # tiny models gain nothing from more, and tests run side by side
 
 
+FOLDS = held_out.ENOUGH
+held_out.ENOUGH = 0  # most tests are not about calibration, and folds train several times; see the fixture `folds`
+
 settings.register_profile("patient", deadline=None)  # a busy machine is no failure
 settings.load_profile("patient")
+
+
+@pytest.fixture
+def folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calibrate on folds, as users do."""
+    monkeypatch.setattr(held_out, "ENOUGH", FOLDS)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from maskmatch.evaluation import EvaluationReport
     from maskmatch.label_tools.check import LabelCheck, check_labels, informativeness
     from maskmatch.label_tools.expansion import Expansion, expand_labels
+    from maskmatch.label_tools.leave_out import LeftOutReport, leave_labels_out
     from maskmatch.labels import Label, LabelSet
     from maskmatch.matcher import MaskMatcher
     from maskmatch.prompts import Prompt
@@ -42,6 +43,8 @@ _HOMES = {
     "EvaluationReport": "evaluation",
     "Expansion": "label_tools.expansion",
     "expand_labels": "label_tools.expansion",
+    "LeftOutReport": "label_tools.leave_out",
+    "leave_labels_out": "label_tools.leave_out",
     "ExportedMatcher": "storage.export.matcher",
     "export": "storage.export.exporter",
     "LabelCheck": "label_tools.check",
@@ -68,6 +71,7 @@ __all__ = [
     "Label",
     "LabelCheck",
     "LabelSet",
+    "LeftOutReport",
     "MaskMatchError",
     "MaskMatcher",
     "Method",
@@ -82,6 +86,7 @@ __all__ = [
     "expand_labels",
     "export",
     "informativeness",
+    "leave_labels_out",
     "load_examples",
 ]
 

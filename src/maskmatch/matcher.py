@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from transformers import TrainerCallback
 
+    from maskmatch.evaluation.explanation import Explanation
     from maskmatch.evaluation.label_diff import LabelDiff
     from maskmatch.labels import LabelsLike
     from maskmatch.storage.folder import Classifier
     from maskmatch.training.adapt import AdaptationSummary, DrawnTexts
+
+logger = logging.getLogger("maskmatch")
 
 
 class MaskMatcher(LoadedClassifier):
@@ -57,6 +61,7 @@ class MaskMatcher(LoadedClassifier):
         dev: Any = None,
         unlabeled: Any = None,
         self_training: bool = False,
+        out_of_scope_rows: bool = False,
         training: TrainingConfig | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         **options: Any,
@@ -70,6 +75,8 @@ class MaskMatcher(LoadedClassifier):
                 checkpoint by (and the threshold, with several labels per text).
             unlabeled: Unlabelled texts to adapt to after training, see :meth:`adapt`.
             self_training: Whether to train on confident unlabelled texts, too, see :meth:`adapt`.
+            out_of_scope_rows: Whether rows with an empty label (None or "") are texts that no label fits. They are not
+                trained on; :meth:`novelty` learns from them. Otherwise an empty label is an error.
             training: How to train.
             callbacks: Callbacks of transformers' Trainer.
             **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
@@ -84,7 +91,14 @@ class MaskMatcher(LoadedClassifier):
         from maskmatch.training.fit import fit_bank
 
         fields = self.config.fields
-        examples = take_examples(texts, labels, fields)
+        examples = take_examples(texts, labels, fields, empty_labels=out_of_scope_rows)
+        examples, out_of_scope = examples.split_empty_labels() if out_of_scope_rows else (examples, [])
+        if out_of_scope_rows and has_several(examples.labels or ()):
+            raise MaskMatchError(
+                "Texts out of scope need one label per text; with several, an empty list is a row without any label."
+            )
+        if out_of_scope_rows and not out_of_scope:
+            logger.warning("No row has an empty label, so there are no texts out of scope.")
         dev = None if dev is None else take_dev(dev, fields)
         drawn = None
         if unlabeled is not None:  # what cannot work is reported before training
@@ -94,7 +108,13 @@ class MaskMatcher(LoadedClassifier):
         self._evaluation = None
         with showing_progress(self.verbose):
             fitted = fit_bank(
-                self._bank, examples, dev=dev, config=config, callbacks=callbacks, trained=self.training_ is not None
+                self._bank,
+                examples,
+                dev=dev,
+                config=config,
+                callbacks=callbacks,
+                trained=self.training_ is not None,
+                out_of_scope=out_of_scope,
             )
         self._bank = fitted.bank
         self.training_, self.cut_ = fitted.summary, fitted.summary.cut
@@ -165,13 +185,57 @@ class MaskMatcher(LoadedClassifier):
                 examples=examples,
             )
         self._bank, self._evaluation, self.adaptation_ = learned.bank, None, learned.summary
+        if learned.training is not None and self.training_ is not None:
+            self.training_ = replace(self.training_, calibrated_on=learned.training.calibrated_on)
         self.training_ = self.training_ or learned.training
+        return self
+
+    def calibrate(self, texts: Any, labels: Any = None) -> MaskMatcher:
+        """Calibrate probabilities on labelled texts that were not trained on; predicted labels stay the same.
+
+        Several labels per text get thresholds, too, which may change which labels apply.
+
+        Args:
+            texts: Strings or dicts of fields; or a data frame or a Dataset that holds the labels too.
+            labels: One label per text, or a list of labels per text; with a data frame, the name of its column. Rows
+                with a label that the classifier does not have are left out.
+        """
+        from maskmatch.training.held_out import calibrate_bank
+
+        self._check_trained()
+        examples = take_examples(texts, labels, self.config.fields)
+        if has_several(examples.labels or ()) and not self.config.multi_label:
+            raise MaskMatchError("These rows have several labels each, but the classifier gives one label per text.")
+        rows = row_labels(examples, self.labels, self.config.multi_label)
+        with showing_progress(self.verbose):
+            self._bank = calibrate_bank(self._bank, examples.texts, rows)
+        self._evaluation = None
         return self
 
     def abstain_below(self, probability: float) -> MaskMatcher:
         """Answer none below this probability of the best label from now on; it is saved with the classifier."""
         self._reconfigure({"abstain": self.least_probability(probability)})
         return self
+
+    def explain(self, text: Any, *, k: int = 3, mask_words: bool = False) -> Explanation:
+        """Why a text gets its label: the words that speak for each of its k most probable labels.
+
+        Each word is removed, one at a time, and all these texts are classified in one batch. If training kept its texts
+        (``fit(…, keep_texts=True)``), the most similar ones are part of the explanation.
+
+        Args:
+            text: A string, or a dict of fields.
+            k: How many labels to explain.
+            mask_words: Whether to add the words that the encoder's own language-model head would put at the mask.
+        """
+        explanation = super().explain(text, k=k)
+        if not mask_words:
+            return explanation
+        from maskmatch.model.mask_words import mask_words as words_at_mask
+
+        words = words_at_mask(self.encoder, self.config, text)
+        notes = () if words else (f"The encoder {self.encoder.source} has no language-model head for words at a mask.",)
+        return replace(explanation, mask_words=words, notes=(*explanation.notes, *notes))
 
     # -- vectors ---------------------------------------------------------------------------------------------
 

@@ -83,6 +83,13 @@ def _smoothed(scratch: Path) -> MaskMatcher:
     return _trained()(scratch).adapt(texts, force=True)
 
 
+def _calibrated(scratch: Path) -> MaskMatcher:
+    """Trained and calibrated on folds, with training texts and a scope, then edited."""
+    matcher = MaskMatcher.from_pretrained(_encoder(scratch), LABELS)
+    rows = [*TEXTS, "penguins swim", "it rains"], [*TRUTH, None, None]
+    return matcher.fit(*rows, **FIT, keep_texts=True, out_of_scope_rows=True).add_labels(["parcel"])
+
+
 NEW_CASES: dict[str, dict[str, Case]] = {
     "format-4": {
         "adapted": Case(_adapted, exports=("onnx", "int8")),
@@ -91,6 +98,10 @@ NEW_CASES: dict[str, dict[str, Case]] = {
     "format-5": {
         "smoothed": Case(_smoothed, exports=("onnx", "int8")),
         "mask-mean-matching": Case(_trained(method="mask-mean-matching"), exports=("onnx",)),
+    },
+    "format-6": {
+        "calibrated": Case(_calibrated, exports=("onnx", "int8")),
+        "thresholds": Case(_trained(labels=[*LABELS, "urgent"], rows=(TEXTS, SEVERAL)), exports=("onnx",)),
     },
 }
 """What came with a format; the set of that format has nothing else, because all else is as before."""

@@ -39,7 +39,7 @@ EDITS: dict[str, Callable[[LabelBank], Any]] = {
     "rename": lambda bank: bank.rename("refund", "money back"),
     "remove": lambda bank: bank.remove(["refund"]),
     "replace": lambda bank: bank.replace(["parcel", "card lost"]),
-    "centroids": lambda bank: bank.set_centroids(centroids(bank, "refund")),
+    "centroids": lambda bank: bank.learn(centroids=centroids(bank, "refund")),
 }
 
 
@@ -83,14 +83,14 @@ def test_after_any_edits_vectors_are_those_of_a_new_bank(
 
 class TestCentroids:
     def test_they_follow_a_renamed_label_and_leave_with_a_removed_one(self, bank: LabelBank) -> None:
-        bank.set_centroids(centroids(bank, "refund", "card lost"))
+        bank.learn(centroids=centroids(bank, "refund", "card lost"))
         bank.rename("refund", "money back")
         assert bank.centroids.ids == ("money back", "card lost")
         bank.remove(["card lost"])
         assert bank.centroids.ids == ("money back",)
 
     def test_a_replaced_label_keeps_them_if_id_and_name_are_the_same(self, bank: LabelBank) -> None:
-        bank.set_centroids(centroids(bank, "refund", "card lost"))
+        bank.learn(centroids=centroids(bank, "refund", "card lost"))
         bank.replace({"refund": "money back", "other": None})
         assert bank.centroids.ids == ("refund",)
 
@@ -104,7 +104,7 @@ def test_a_copy_is_edited_by_itself(bank: LabelBank) -> None:
 
 
 def test_state_goes_from_one_bank_to_another(bank: LabelBank, encoder: Callable[[str], Encoder]) -> None:
-    bank.set_centroids(centroids(bank, "refund"))
+    bank.learn(centroids=centroids(bank, "refund"))
     tensors, metadata = bank.state_dict()
     other = LabelBank.of(encoder("bert"), bank.config, labels=bank.labels)
     assert other.load_state_dict(tensors, metadata, same_weights=True)

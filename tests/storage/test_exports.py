@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Tiny = Callable[..., Path]
 
-A_LITTLE = {"learning_rate": 1e-2, "batch_size": 12, "epochs": 2}
+A_LITTLE = {"learning_rate": 1e-2, "batch_size": 12, "epochs": 2, "calibrate": False}
 MANY = [*TEXTS, "refund", "card " * 40, "x", "Where is it? [MASK] <mask>"]
 
 

@@ -93,7 +93,7 @@ class TestLoadingWithChanges:
     def test_another_max_length_reads_the_labels_anew(self, trained: MaskMatcher, saved: Path) -> None:
         loaded = MaskMatcher.from_pretrained(saved, max_length=8, label_prompt="{label}: {mask}")
         fresh = new_matcher(trained.encoder, loaded.config, trained.labels)
-        fresh.bank.set_centroids(trained.bank.centroids)
+        fresh.bank.learn(centroids=trained.bank.centroids, calibration=trained.bank.calibration)
         np.testing.assert_allclose(loaded.predict_proba(["refund"]), fresh.predict_proba(["refund"]), atol=1e-6)
 
     @pytest.mark.parametrize("method", ["fine-tuning", "prompt-tuning"])
@@ -131,7 +131,7 @@ class TestReplacedParts:
         edit_json(saved / "maskmatch.json", lambda data: data["labels"][0].update(name="parcel"))
         loaded = MaskMatcher.from_pretrained(saved)
         fresh = new_matcher(loaded.encoder, loaded.config, loaded.labels)
-        fresh.bank.set_centroids(loaded.bank.centroids)  # the label is the same under its new name
+        fresh.bank.learn(centroids=loaded.bank.centroids)  # the label is the same under its new name
         np.testing.assert_allclose(loaded.predict_proba(TEXTS), fresh.predict_proba(TEXTS), atol=1e-6)
         edit_json(saved / "maskmatch.json", lambda data: data["labels"].append({"id": "x", "name": "box"}))
         assert MaskMatcher.from_pretrained(saved).predict_proba(TEXTS).shape == (12, 4)

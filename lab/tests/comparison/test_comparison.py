@@ -261,6 +261,28 @@ def test_regimes_draw_by_seed_and_label() -> None:
     assert Regime.of("0.1") == Regime("fraction", 0.1)
 
 
+def test_labels_are_left_out_and_added(tiny: Callable[[str], Path]) -> None:
+    regime = "2 shots without 34% of labels"
+    found = compare(toy_splits(), quick("mask-matching", "fine-tuning"), [regime], seeds=2, model=tiny("bert"))
+    assert {cell.method for cell in found.cells} == {"mask-matching"}, "a label matrix cannot get labels later"
+    for cell in found.cells:
+        assert cell.regime == regime
+        assert cell.figures.training_texts == 4
+        left = Regime.of(regime).left_out_labels(toy_splits().train.labels, cell.seed)
+        answers = cell.answers
+        unseen = [
+            right for right, true in zip(answers.right, answers.true, strict=True) if answers.labels[true] in left
+        ]
+        assert cell.figures.unseen_accuracy == pytest.approx(np.mean(unseen))
+        assert cell.figures.seen_accuracy is not None
+    with pytest.raises(MaskMatchError, match="two must stay"):
+        Regime.of("full without 90% of labels").left_out_labels(["a", "b", "c"], 0)
+    with pytest.raises(MaskMatchError, match="several"):
+        Regime.of("full without 50% of labels").left_out_labels([["a"], ["b"]], 0)
+    with pytest.raises(MaskMatchError, match="left out of training"):
+        Regime.of("zero-shot without 50% of labels")
+
+
 @pytest.mark.parametrize("wrong", ["few", "0 shots", "120%", "", "-1 shots"])
 def test_what_is_no_regime_is_refused(wrong: str) -> None:
     with pytest.raises(MaskMatchError):

@@ -23,6 +23,7 @@ def classify(
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 32,
     none_label: options.NoneLabel = None,
+    novelty: options.Novelty = False,
     adapt: Annotated[
         bool,
         typer.Option("--adapt", help="Learn from these very texts first, without labels; they are read as a whole."),
@@ -44,4 +45,4 @@ def classify(
         assert matcher.adaptation_ is not None
         if matcher.adaptation_.adapted:  # otherwise a warning has said so
             options.note(str(matcher.adaptation_))
-    print_predictions(matcher.pipeline, chunks, top_k, batch_size, none_label)
+    print_predictions(matcher.pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)

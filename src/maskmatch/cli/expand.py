@@ -60,10 +60,7 @@ def expand(
     )
     if output is not None:
         options.note(f"written to {expansion.save(output)}; look through it, then use it with --labels {output}")
-    if json:
-        options.print_json(expansion.to_dict())
-    else:
-        typer.echo(str(expansion))
+    options.print_result(expansion, json)
 
 
 def fields_of(labels: str, classifier: options.Classifier) -> tuple[str, ...]:

@@ -16,10 +16,15 @@ def check(
     labels: LabelsArgument,
     texts: UnlabelledFile = None,
     test: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Labelled rows: what is taken for what, and typical words.")
+        str | None,
+        typer.Option(metavar="FILE", help="Labelled rows: what is taken for what; edits of labels are tried on them."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A web page to write, with the map of labels: .html.")
+    ] = None,
+    improved: Annotated[
+        Path | None,
+        typer.Option(help="A label file to write, .json: the labels with all edits that helped; needs --test."),
     ] = None,
     classifier: options.Classifier,
     reading: options.LabelledReading,
@@ -27,9 +32,13 @@ def check(
 ) -> None:
     """Look for names that say little, are too close to one another, or that no text comes near."""
     from maskmatch.label_tools.check import check_labels
+    from maskmatch.labels.files import save_labels
 
-    if output is not None and output.suffix.lower() != ".html":
-        raise typer.BadParameter(f"{output} does not end in .html.", param_hint="--output")
+    options.check_page(output)
+    if improved is not None and improved.suffix.lower() != ".json":
+        raise typer.BadParameter(f"{improved} does not end in .json.", param_hint="--improved")
+    if improved is not None and test is None:
+        raise typer.BadParameter("edits can only be tried on labelled rows; give --test.", param_hint="--improved")
     fields = fields_of(labels, classifier)
     unlabelled = load_texts(texts, fields, reading)
     rows = None if test is None else options.load_rows(test, fields, reading)
@@ -40,7 +49,8 @@ def check(
     )
     if output is not None:
         options.note(f"written to {report.save(output)}")
-    if json:
-        options.print_json(report.to_dict())
-    else:
-        typer.echo(str(report))
+    if improved is not None:
+        assert report.improved is not None
+        save_labels(report.improved, improved)
+        options.note(f"written to {improved}; use it with --labels {improved}")
+    options.print_result(report, json)

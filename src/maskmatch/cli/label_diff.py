@@ -37,8 +37,7 @@ def diff(
     json: options.AsJson = False,
 ) -> None:
     """Show which texts get another label with other labels: from which to which, with examples. Nothing is saved."""
-    if output is not None and output.suffix.lower() != ".html":
-        raise typer.BadParameter(f"{output} does not end in .html.", param_hint="--output")
+    options.check_page(output)
     names = options.label_names(new)
     fields = fields_of(old, classifier)
     if truth:
@@ -52,7 +51,4 @@ def diff(
     found = matcher.preview(rows.texts, rows.labels, labels=names)
     if output is not None:
         options.note(f"written to {found.save(output)}")
-    if json:
-        options.print_json(found.to_dict())
-    else:
-        typer.echo(str(found))
+    options.print_result(found, json)

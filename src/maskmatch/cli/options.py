@@ -20,7 +20,7 @@ from maskmatch.data.formats import Format as FileFormat
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.data import Examples
@@ -61,6 +61,9 @@ Abstain = Annotated[
 ]
 NoneLabel = Annotated[
     str | None, typer.Option(help="What to answer instead of null where the probability is below --abstain.")
+]
+Novelty = Annotated[
+    bool, typer.Option("--novelty", help="Also print how far a text is from all labels; higher is further.")
 ]
 Search = Annotated[
     SearchKind | None,
@@ -259,11 +262,48 @@ def label_names(source: str) -> LabelSet:
     return load_labels(source)
 
 
-def load_rows(source: str | Path, fields: tuple[str, ...], reading: LabelledReading) -> Examples:
+def names_labels(source: str) -> bool:
+    """Whether a word of the command line names labels, in a list or a file, rather than a classifier."""
+    if os.path.isdir(os.path.expanduser(source)):
+        return False
+    listed = any(mark in source for mark in ",[{\n\t")
+    return source == "-" or listed or os.path.isfile(os.path.expanduser(source))
+
+
+def predictor_or_names(source: str, classifier: Classifier) -> tuple[tuple[str, ...], Callable[[], Predictor]]:
+    """The fields that a classifier reads, and how it is loaded: a saved one, an export, or one for label names.
+
+    Args:
+        source: A folder, a hub id, label names, or a file of labels.
+        classifier: The settings of a new classifier, or other settings for a saved one.
+    """
+    if names_labels(source):
+        labels = label_names(source)
+        fields = config_of(classifier.model, classifier.settings).fields
+        return fields, lambda: classifier.load(labels, method=classifier.untrained_method())
+    saved_classifier(source)
+    if classifier.model is not None:
+        raise typer.BadParameter(f"{source} is a classifier already; leave it out.", param_hint="--model")
+    if is_export(source):
+        wrong = sorted(set(classifier.settings) - {"threshold", "abstain", "search"})
+        if wrong:
+            raise typer.BadParameter(
+                "an export has this setting built in.", param_hint=f"--{wrong[0].replace('_', '-')}"
+            )
+        settings = {name: classifier.settings.get(name) for name in ("threshold", "abstain", "search")}
+        return config_of(source, {}).fields, lambda: load_predictor(
+            source, device=classifier.device, verify=classifier.verify, **settings
+        )
+    return config_of(source, classifier.settings).fields, lambda: classifier.load(None, model=source)
+
+
+def load_rows(
+    source: str | Path, fields: tuple[str, ...], reading: LabelledReading, *, empty_labels: bool = False
+) -> Examples:
     """Labelled rows of a file; skipped rows are reported on standard error."""
     from maskmatch.data import load_examples
 
-    examples = load_examples(source, fields, **reading.options())
+    examples = load_examples(source, fields, empty_labels=empty_labels, **reading.options())
     report_skipped(examples.skipped, str(source))
     return examples
 
@@ -299,6 +339,20 @@ def note(message: str) -> None:
 def print_json(data: Any, indent: int | None = 2) -> None:
     """Print a result as JSON."""
     typer.echo(json.dumps(data, ensure_ascii=False, indent=indent, default=str))
+
+
+def print_result(result: Any, as_json: bool) -> None:
+    """Print a result that has a text and a JSON form."""
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        typer.echo(str(result))
+
+
+def check_page(output: Path | None) -> None:
+    """Raise for a file to write a web page to that is not named like one."""
+    if output is not None and output.suffix.lower() != ".html":
+        raise typer.BadParameter(f"{output} does not end in .html.", param_hint="--output")
 
 
 def saved_classifier(folder: str) -> Path | str:

@@ -20,6 +20,7 @@ def predict(
     threshold: options.Threshold = None,
     abstain: options.Abstain = None,
     none_label: options.NoneLabel = None,
+    novelty: options.Novelty = False,
     search: options.Search = None,
     device: options.Device = None,
     verify: options.Verify = True,
@@ -34,19 +35,28 @@ def predict(
     matcher = options.load_predictor(
         folder, threshold=threshold, abstain=abstain, device=device, search=search, verify=verify
     )
-    print_predictions(matcher.pipeline, chunks, top_k, batch_size, none_label)
+    print_predictions(matcher.pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)
 
 
 def print_predictions(
-    pipeline: Pipeline, chunks: Iterable[Examples], top_k: int, batch_size: int, none_label: str | None = None
+    pipeline: Pipeline,
+    chunks: Iterable[Examples],
+    top_k: int,
+    batch_size: int,
+    none_label: str | None = None,
+    *,
+    novelty: bool = False,
 ) -> None:
     """Print predictions as JSON lines, in the order of the texts, chunk by chunk."""
-    from maskmatch.prediction.pipeline import json_answer
+    from maskmatch.prediction.answers import DIGITS, json_answer
 
-    threshold = pipeline.config.threshold if pipeline.config.multi_label else None
+    several = pipeline.config.multi_label
+    threshold = pipeline.least_threshold() if several else None
     filled = (chunk for chunk in chunks if chunk.texts)
-    for chunk, _, lists in pipeline.stream(filled, top_k, batch_size, threshold=threshold):
+    for chunk, _, lists, far in pipeline.stream(filled, top_k, batch_size, threshold=threshold, novelty=novelty):
         rows = range(len(chunk)) if chunk.row_numbers is None else chunk.row_numbers
-        for row, ranked in zip(rows, lists, strict=True):
-            answer = json_answer(ranked, top_k, threshold, abstain=pipeline.config.abstain, none_label=none_label)
-            options.print_json({"row": row, **answer}, indent=None)
+        for place, (row, ranked) in enumerate(zip(rows, lists, strict=True)):
+            applying = pipeline.applying(ranked) if several else None
+            answer = json_answer(ranked, top_k, applying, abstain=pipeline.config.abstain, none_label=none_label)
+            more = {} if far is None else {"novelty": round(float(far[place]), DIGITS)}
+            options.print_json({"row": row, **answer, **more}, indent=None)

@@ -11,7 +11,7 @@ import typer
 from maskmatch.cli import options
 from maskmatch.cli.groups import Options, SettingsOf
 from maskmatch.config.settings import declared
-from maskmatch.config.training import TrainingConfig
+from maskmatch.config.training import CALIBRATED_ON, TrainingConfig
 
 if TYPE_CHECKING:
     from maskmatch.data import Examples
@@ -59,6 +59,13 @@ def train(
         str | None, typer.Option(help="A file of unlabelled texts to adapt to after training.")
     ] = None,
     self_training: options.SelfTraining = False,
+    out_of_scope_rows: Annotated[
+        bool,
+        typer.Option(
+            "--out-of-scope-rows",
+            help="Rows with an empty label are texts that no label fits; they make the novelty score better.",
+        ),
+    ] = False,
     draw: Draw,
     labels: Annotated[str | None, typer.Option(help="Label names, or a file of labels with descriptions.")] = None,
     overwrite: Annotated[
@@ -80,7 +87,10 @@ def train(
     output = output.expanduser()
     names = None if labels is None else options.label_names(labels)
     fields = options.config_of(classifier.model, classifier.settings).fields
-    rows = draw.of(options.load_rows(train, fields, reading), config.seed)
+    rows, others = options.load_rows(train, fields, reading, empty_labels=out_of_scope_rows).split_empty_labels()
+    rows = draw.of(rows, config.seed)
+    if others:
+        options.note(f"{len(others)} rows have no label: texts out of scope")
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
     more = None if unlabeled is None else options.Texts(file=unlabeled).chunks(fields, reading.without_labels())
 
@@ -92,7 +102,15 @@ def train(
         _check_same_labels(output, matcher.labels, rows)
     dev_pair = None if dev_rows is None else (dev_rows.texts, dev_rows.labels)
     texts = None if more is None else (text for chunk in more for text in chunk.texts)
-    matcher.fit(rows.texts, rows.labels, dev=dev_pair, unlabeled=texts, self_training=self_training, training=config)
+    matcher.fit(
+        [*rows.texts, *others],
+        [*(rows.labels or ()), *([None] * len(others))],
+        dev=dev_pair,
+        unlabeled=texts,
+        self_training=self_training,
+        out_of_scope_rows=out_of_scope_rows,
+        training=config,
+    )
     matcher.save_pretrained(output, overwrite=overwrite)
     _print_summary(matcher, output, json)
 
@@ -124,6 +142,8 @@ def _print_summary(matcher: MaskMatcher, output: Path, json: bool) -> None:
     ]
     if summary.dev is not None:
         lines.append("on dev: " + ", ".join(f"{name} {value:.4f}" for name, value in summary.dev.items()))
+    if summary.calibrated_on is not None:
+        lines.append(f"probabilities are calibrated {CALIBRATED_ON[summary.calibrated_on]}")
     if matcher.adaptation_ is not None and matcher.adaptation_.adapted:
         lines.append(str(matcher.adaptation_))
     lines += [*summary.notes, f"saved in {output}"]

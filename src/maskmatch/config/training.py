@@ -33,6 +33,16 @@ MAX_TOKENS = 8_192
 """Tokens of texts per step: 32 texts of 256 tokens, the default maximum length."""
 
 
+CALIBRATED_ON = {
+    "dev": "on dev rows",
+    "held out": "on rows held out of training",
+    "folds": "on training rows, each by a classifier that was trained without it",
+    "datasets": "on public datasets of this kind of task, for label names alone",
+    "prior": "by what is usual for this number of training rows",
+}
+"""How probabilities were calibrated, in words."""
+
+
 @dataclass(frozen=True)
 class TrainingConfig(Settings):
     """How to train."""
@@ -81,6 +91,17 @@ class TrainingConfig(Settings):
         None,
         help="Whether the encoder is trained with dropout. Very short runs get further without. Default: with, except "
         "for pair-matching.",
+    )
+    calibrate: bool = setting(
+        True,
+        identity=False,
+        help="Calibrate probabilities: on dev rows if there are any; else on rows held out of training; or, with few "
+        "rows, by training also without parts of them, which takes about twice as long.",
+    )
+    keep_texts: bool = setting(
+        False,
+        identity=False,
+        help="Keep the training texts and their vectors with the classifier, so that explanations show similar ones.",
     )
     seed: int = setting(0, at_least=0, below=2**32, help="Same seed, same result.")
     patience: int | None = setting(
@@ -142,3 +163,5 @@ class TrainingSummary:
     config: dict[str, Any]
     notes: list[str] = field(default_factory=list)
     """What a reader of the metrics should know, in sentences."""
+    calibrated_on: str | None = None
+    """How probabilities were calibrated: a key of ``CALIBRATED_ON``; None: they were not."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.data.columns import Columns, guess_columns
 from maskmatch.data.in_memory import class_label_names, is_table, rows_of
 from maskmatch.data.spans import occurs_in_text, read_span, span_column
-from maskmatch.data.values import InvalidCellError, is_blank, to_label, to_python, to_text
+from maskmatch.data.values import InvalidCellError, is_blank, is_empty_label, to_label, to_python, to_text
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
@@ -44,6 +44,17 @@ class Examples:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def split_empty_labels(self) -> tuple[Examples, list[str | dict[str, Any]]]:
+        """The rows that have a label, and the texts of those whose label is empty."""
+        labels = self.labels or []
+        kept = [row for row, label in enumerate(labels) if not is_empty_label(label)]
+        if len(kept) == len(labels):
+            return self, []
+        numbers = None if self.row_numbers is None else [self.row_numbers[row] for row in kept]
+        rows = [self.texts[row] for row in kept], [labels[row] for row in kept]
+        others = [self.texts[row] for row in range(len(labels)) if is_empty_label(labels[row])]
+        return Examples(*rows, self.skipped, self.label_names, numbers), others
+
 
 def load_examples(
     source: Any,
@@ -54,6 +65,7 @@ def load_examples(
     named: Mapping[str, str] | None = None,
     want_label: bool = True,
     skip_bad_rows: bool = False,
+    empty_labels: bool = False,
     encoding: str = "utf-8",
     format: Format | None = None,  # noqa: A002 (the word users know from other readers)
 ) -> Examples:
@@ -70,6 +82,7 @@ def load_examples(
             as "head" with "head_span", needs no column of its own.
         want_label: Whether every row needs a label.
         skip_bad_rows: Skip rows with an invalid text or label and list them in `skipped`, instead of raising.
+        empty_labels: Whether a row may have an empty label, which becomes None; otherwise the row is invalid.
         encoding: The encoding of a text file.
         format: The format of a file, if it has no known suffix.
 
@@ -84,6 +97,7 @@ def load_examples(
         named=named,
         want_label=want_label,
         skip_bad_rows=True,  # so that the error below counts all invalid rows
+        empty_labels=empty_labels,
         encoding=encoding,
         format=format,
     )
@@ -105,6 +119,7 @@ def iter_examples(
     named: Mapping[str, str] | None = None,
     want_label: bool = True,
     skip_bad_rows: bool = False,
+    empty_labels: bool = False,
     encoding: str = "utf-8",
     format: Format | None = None,  # noqa: A002 (the word users know from other readers)
     chunk_size: int = _CHUNK_SIZE,
@@ -138,7 +153,7 @@ def iter_examples(
                 continue
             columns = guess_columns(present, task_fields, named=columns_named, label=label_field, want_label=want_label)
             label_names = class_label_names(source, columns)
-        examples = _to_examples(chunk, first, task_fields, columns, label_names)
+        examples = _to_examples(chunk, first, task_fields, columns, label_names, empty_labels=empty_labels)
         examples.skipped[:0] = unread
         unread = []
         first += len(chunk)
@@ -169,7 +184,13 @@ def _concatenate(chunks: list[Examples]) -> Examples:
 
 
 def _to_examples(
-    rows: list[Row], first: int, fields: Sequence[str], columns: Columns, label_names: dict[Any, str] | None
+    rows: list[Row],
+    first: int,
+    fields: Sequence[str],
+    columns: Columns,
+    label_names: dict[Any, str] | None,
+    *,
+    empty_labels: bool,
 ) -> Examples:
     """Convert rows to examples, and list the invalid rows as skipped."""
     texts: list[str | dict[str, Any]] = []
@@ -182,7 +203,9 @@ def _to_examples(
             continue
         try:
             text = _read_text(row, fields, columns)
-            label = None if columns.label is None else to_label(row.fields.get(columns.label), label_names)
+            cell = None if columns.label is None else row.fields.get(columns.label)
+            unlabelled = columns.label is None or (empty_labels and is_empty_label(cell))
+            label = None if unlabelled else to_label(cell, label_names)
         except InvalidCellError as reason:
             skipped.append(f"{row.where}: {reason}")
         else:
@@ -265,7 +288,7 @@ def take_texts(texts: Any, fields: Sequence[str], *, allow_empty: bool = False) 
     return list(texts)
 
 
-def take_examples(texts: Any, labels: Any, fields: Sequence[str]) -> Examples:
+def take_examples(texts: Any, labels: Any, fields: Sequence[str], *, empty_labels: bool = False) -> Examples:
     """Read the texts and labels that a caller passes.
 
     Args:
@@ -273,9 +296,10 @@ def take_examples(texts: Any, labels: Any, fields: Sequence[str]) -> Examples:
         labels: One label, or one list of labels, per text. For a table, the name of its label column, or None to
             find that column.
         fields: The fields of the task.
+        empty_labels: Whether rows of a table may have an empty label.
     """
     if is_table(texts) and (labels is None or isinstance(labels, str)):
-        return load_examples(texts, fields, label_field=labels)
+        return load_examples(texts, fields, label_field=labels, empty_labels=empty_labels)
     texts = take_texts(texts, fields)
     if labels is None:
         raise MaskMatchError("The labels are missing; give one label per text.")

@@ -117,6 +117,12 @@ def to_text(value: Any, field: str) -> str:
     return value
 
 
+def is_empty_label(value: Any) -> bool:
+    """Whether a cell holds no label: it is missing, or a blank string."""
+    label = to_python(value)
+    return not isinstance(label, list) and (is_missing(label) or (isinstance(label, str) and is_blank(label)))
+
+
 def to_label(value: Any, label_names: Mapping[Any, str] | None) -> Any:
     """Convert a cell to a label or a list of labels. An empty list means that no label applies.
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from maskmatch.data import read_rows
 from maskmatch.data.formats import Format
 from maskmatch.errors import MaskMatchError
-from maskmatch.labels.label import Label, label_from_json
+from maskmatch.files import write_text
+from maskmatch.labels.label import Label, label_from_json, label_to_json
 from maskmatch.labels.label_set import LABEL_FIELDS, LabelSet
 
 if TYPE_CHECKING:
@@ -70,6 +71,14 @@ def load_labels(source: str | Path) -> LabelSet:
     if path.suffix.lower() == ".json":
         return _labels_from_json(path)
     return _labels_from_rows(read_rows(path))
+
+
+def save_labels(labels: LabelSet, path: str | Path) -> Path:
+    """Write labels with all that describes them to a JSON file that :func:`load_labels` reads. The write is atomic."""
+    path = Path(path).expanduser()
+    data = [label_to_json(label) for label in labels.labels]
+    write_text(path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+    return path
 
 
 def _labels_from_lines(text: str, name: str) -> LabelSet:

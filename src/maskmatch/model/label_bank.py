@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import torch
+import numpy as np
 
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.files import Lock, exclusive
 from maskmatch.labels import LabelSet, label_to_json
-from maskmatch.labels.adaptation import Adaptation
 from maskmatch.labels.layout import LabelLayout
 from maskmatch.model.centroids import NO_CENTROIDS, Centroids, split_examples
 from maskmatch.model.label_reader import LabelReader, read_origins
+from maskmatch.model.learned import NOTHING, Learned
 from maskmatch.model.matching import MatchingModel, reads_alike
 from maskmatch.model.vector_cache import VectorCache
 from maskmatch.prompts import PromptTokenizer, TokenizedPrompts, tokenize_texts
@@ -23,15 +24,17 @@ from maskmatch.prompts import PromptTokenizer, TokenizedPrompts, tokenize_texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    import torch
+    from numpy.typing import NDArray
+
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.labels import LabelsLike, LabelText
+    from maskmatch.labels.adaptation import Adaptation
+    from maskmatch.labels.calibration import Calibration
     from maskmatch.model.encoder import Encoder
     from maskmatch.model.mlm_head import Head
 
 logger = logging.getLogger("maskmatch")
-
-ADAPTATION = "adaptation_"
-"""How the tensors of an adaptation begin in saved folders."""
 
 Derived = TypeVar("Derived")
 
@@ -53,9 +56,9 @@ class LabelBank:
         self.lock = Lock()
         self._model, self._tokenizer = model, tokenizer
         self._labels: LabelSet | None = None
-        self._centroids = NO_CENTROIDS
-        self._adaptation: Adaptation | None = None
+        self._learned = NOTHING
         self._cache = VectorCache()
+        self.background_cache = VectorCache()  # of names that are no labels, see Pipeline.background
         self._version = 0
         self._weights: tuple[int, int, int] | None = None
         self._derived: dict[Any, tuple[int, Any]] = {}
@@ -114,14 +117,30 @@ class LabelBank:
         return [] if head is None else [head.note]
 
     @property
+    def learned(self) -> Learned:
+        """What texts have taught about labels: centroids, adaptation, calibration and others."""
+        return self._learned
+
+    @property
     def centroids(self) -> Centroids:
         """The centroids of the labels' training texts."""
-        return self._centroids
+        return self._learned.centroids
 
     @property
     def adaptation(self) -> Adaptation | None:
         """What unlabelled texts say about labels; None if there were none."""
-        return self._adaptation
+        return self._learned.adaptation
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How scores become probabilities; None: by the softmax alone."""
+        return self._learned.calibration
+
+    @property
+    def added(self) -> NDArray[np.bool_]:
+        """(K,), which labels were added after training: others have centroids of training texts, they have none."""
+        known = set(self.centroids.ids)
+        return np.array([bool(known) and label.id not in known for label in self.known_labels.labels], dtype=np.bool_)
 
     @property
     def version(self) -> int:
@@ -156,7 +175,7 @@ class LabelBank:
         """Rename a label; its training texts still count."""
         before = self.known_labels
         after = before.renamed(old, new)
-        self._set(after, self._centroids.renamed(dict(zip(before, after, strict=True))))
+        self._set(after, self._learned.renamed(dict(zip(before, after, strict=True))))
 
     @exclusive
     def remove(self, ids: Sequence[Hashable]) -> None:
@@ -164,7 +183,7 @@ class LabelBank:
         before = self.known_labels
         after = before.removed(ids)
         self._model.labels.select([before.position(id_) for id_ in after])
-        self._set(after, self._centroids.renamed({id_: id_ for id_ in after}))
+        self._set(after, self._learned.renamed({id_: id_ for id_ in after}))
 
     def edit(
         self, *, add: LabelsLike | None, rename: Mapping[Hashable, Hashable], remove: Sequence[Hashable]
@@ -195,7 +214,7 @@ class LabelBank:
         """Take other labels; the training texts of a label still count if it has the same id and name."""
         self.check_editable("its labels cannot be replaced")
         labels = LabelSet.of(labels)
-        self._set(labels, self.centroids_of(labels))
+        self._set(labels, self._learned_of(labels))
 
     @exclusive
     def start_with(self, labels: LabelSet) -> None:
@@ -213,35 +232,36 @@ class LabelBank:
         if not trained:
             self._model = self._model.fresh()
             read_origins(self._model, self._tokenizer)
-        self._adaptation = None
-        self._set(labels, NO_CENTROIDS)
+        self._set(labels, NOTHING)
 
     @exclusive
-    def set_centroids(self, centroids: Centroids) -> None:
-        """Take the centroids of the labels' training texts."""
-        self._centroids = centroids.to(self._model.device)
+    def learn(self, /, **parts: Any) -> None:
+        """Take what texts have taught: parts of :class:`Learned`. It holds only for these weights."""
+        self._learned = replace(self._learned, **parts).to(self._model.device)
         self._version += 1
 
-    @exclusive
-    def set_adaptation(self, adaptation: Adaptation | None) -> None:
-        """Take what unlabelled texts say about labels. It holds for any labels, but only for these weights."""
-        self._adaptation = adaptation
-        self._version += 1
+    def forget(self) -> None:
+        """Drop all that texts have taught, because the weights have changed."""
+        self.learn(**vars(NOTHING))
 
     def centroids_of(self, labels: LabelSet) -> Centroids:
         """The centroids of those labels that are the bank's own, by id and name."""
+        return self._learned_of(labels).centroids
+
+    def _learned_of(self, labels: LabelSet) -> Learned:
+        """What was learned of those labels that are the bank's own, by id and name."""
         own = self._labels
         if own is None:
-            return NO_CENTROIDS
+            return NOTHING
         same = [id_ for id_ in labels if id_ in own and labels.label(id_).name == own.label(id_).name]
-        return self._centroids.renamed({id_: id_ for id_ in same})
+        return self._learned.renamed({id_: id_ for id_ in same})
 
     @exclusive
     def copy(self) -> LabelBank:
         """A bank that can be edited by itself; it shares the model."""
         bank = LabelBank(self._model, self._tokenizer)
-        bank._labels, bank._centroids, bank._cache = self._labels, self._centroids, self._cache
-        bank._adaptation = self._adaptation
+        bank._labels, bank._learned, bank._cache = self._labels, self._learned, self._cache
+        bank.background_cache = self.background_cache
         return bank
 
     @exclusive
@@ -254,8 +274,7 @@ class LabelBank:
     def mark_diverged(self) -> None:
         """Training left weights that are NaN or inf: the classifier raises from now on."""
         self._model.diverged = True
-        self._adaptation = None
-        self.set_centroids(NO_CENTROIDS)
+        self.forget()
 
     @exclusive
     def with_config(self, config: MatcherConfig) -> LabelBank:
@@ -269,26 +288,41 @@ class LabelBank:
             bank._cache = self._cache  # its key says whether the vectors still hold
         else:
             read_origins(model, tokenizer)
-        if reads_alike(config, self.config) and config.uses_centroids:
-            bank._centroids = self._centroids
-        elif len(self._centroids):
-            logger.warning("With these settings centroids of training texts cannot be used; they are dropped.")
-        same_vectors = reads_alike(config, self.config) and config.similarity.masks == self.config.similarity.masks
-        if self._adaptation is not None and same_vectors and config.adapts:
-            bank._adaptation = self._adaptation
-        elif self._adaptation is not None:
-            logger.warning("With these settings what was learned from unlabelled texts cannot be used; it is dropped.")
+        bank._learned = self._learned_with(config)
         return bank
+
+    def _learned_with(self, config: MatcherConfig) -> Learned:
+        """What still holds with another config; warns about what is dropped."""
+        before, learned = self.config, self._learned
+        same_states = reads_alike(config, before)
+        same_vectors = same_states and config.similarity.masks == before.similarity.masks
+        same_scores = same_vectors and config.similarity == before.similarity and config.task == before.task
+        holds = {
+            "centroids": not len(learned.centroids) or (same_states and config.uses_centroids),
+            "adaptation": learned.adaptation is None or (same_vectors and config.adapts),
+            "scope": learned.scope is None or same_vectors,
+            "texts": learned.texts is None or same_vectors,
+            "calibration": learned.calibration is None or (same_scores and config.multi_label == before.multi_label),
+        }
+        meaning = {"centroids": "centroids of training texts", "adaptation": "what was learned from unlabelled texts"}
+        for name, what in meaning.items():
+            if not holds[name]:
+                logger.warning("With these settings %s cannot be used; it is dropped.", what)
+        dropped = [name for name, still in holds.items() if not still]
+        left = replace(learned, **{name: getattr(NOTHING, name) for name in dropped})
+        if left.calibration is None or config.threshold == before.threshold:
+            return left
+        return replace(left, calibration=replace(left.calibration, thresholds={}))  # one threshold for all was given
 
     def check_editable(self, otherwise: str) -> None:
         """Raise if labels have learned vectors, so that they cannot be changed without training."""
         if self._model.labels.learned:
             raise MaskMatchError(f"The method {self.config.method.name} learns a vector per label, so {otherwise}.")
 
-    def _set(self, labels: LabelSet, centroids: Centroids | None = None) -> None:
+    def _set(self, labels: LabelSet, learned: Learned | None = None) -> None:
         """The one place where labels change."""
         self._labels = labels
-        self._centroids = self._centroids if centroids is None else centroids
+        self._learned = self._learned if learned is None else learned
         self._model.labels.set_count(len(labels))
         self._version += 1
 
@@ -305,7 +339,7 @@ class LabelBank:
         return self.derive(LabelBank._shifted_vectors)
 
     def _shifted_vectors(self) -> torch.Tensor:
-        labels, flat, centroids = self.known_labels, self.part_vectors(), self._centroids
+        labels, flat, centroids = self.known_labels, self.part_vectors(), self._learned.centroids
         if len(flat) > self.layout.size:
             flat, examples = split_examples(flat, labels)
             centroids = centroids.merged(examples)
@@ -389,14 +423,7 @@ class LabelBank:
         """The tensors of the labels, and what says whether they still belong to labels and config."""
         if self.config.labels_in_context:  # labels have no vectors of their own
             return {}, {}
-        labels, tensors = self.known_labels, {"vectors": self.part_vectors()}
-        if len(self._centroids):
-            places = torch.tensor([labels.position(id_) for id_ in self._centroids.ids])
-            tensors |= {"centroids": self._centroids.vectors, "centroid_labels": places}
-            tensors["centroid_weights"] = self._centroids.weights
-        if self._adaptation is not None:
-            arrays = self._adaptation.to_arrays()
-            tensors |= {f"{ADAPTATION}{name}": torch.from_numpy(array) for name, array in arrays.items()}
+        tensors = {"vectors": self.part_vectors(), **self._learned.to_tensors(self.known_labels)}
         return tensors, {"key": self._own_key(), "texts": self._text_digest(), "ids": self._id_digest()}
 
     @exclusive
@@ -422,22 +449,13 @@ class LabelBank:
             source.load(vectors)
         elif same_weights and metadata.get("texts") == self._text_digest():
             self.fill_vectors(vectors, metadata.get("key", ""))
-        adapted = {name.removeprefix(ADAPTATION): each for name, each in tensors.items() if name.startswith(ADAPTATION)}
-        if adapted and same_weights:
-            try:
-                self.set_adaptation(Adaptation.from_arrays({name: each.numpy() for name, each in adapted.items()}))
-            except (KeyError, ValueError) as error:
-                raise MaskMatchError("it does not hold what was learned from unlabelled texts.") from error
-        if "centroids" not in tensors:
-            return same_weights or not adapted
-        if not same_weights or metadata.get("ids") != self._id_digest():
-            return False
-        try:
-            ids = tuple(labels.labels[place].id for place in tensors["centroid_labels"].tolist())
-            self.set_centroids(Centroids(ids, tensors["centroids"], tensors["centroid_weights"]))
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise MaskMatchError("it does not hold the centroids of the labels' texts.") from error
-        return True
+        learned = Learned.from_tensors(tensors, labels)
+        if not same_weights:
+            return learned.is_empty
+        same_ids = not learned.is_by_label or metadata.get("ids") == self._id_digest()
+        self._learned = learned if same_ids else replace(learned, centroids=NO_CENTROIDS, texts=None)
+        self._version += 1
+        return same_ids
 
     def _own_key(self) -> str:
         source = self._model.labels

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from maskmatch.config.similarity import SimilarityConfig
     from maskmatch.labels.adaptation import Adaptation
+    from maskmatch.labels.calibration import Calibration
     from maskmatch.labels.layout import LabelLayout
 
 GATHERED = 1 << 23
@@ -49,6 +50,7 @@ class LabelScorer:
         in_context: Whether labels are read with each text. Their vectors come with the texts: :meth:`for_texts`.
         origin: (dim,), what is subtracted from the directions of texts, if labels were adapted to unlabelled texts.
         neighbours: (m, dim), means of groups of unlabelled texts, which the vectors of texts are shifted towards.
+        bias: (K,), what is added to the similarity of each label, such as of labels that were added after training.
     """
 
     vectors: NDArray[np.float32]
@@ -60,6 +62,7 @@ class LabelScorer:
     in_context: bool = False
     origin: NDArray[np.float32] | None = None
     neighbours: NDArray[np.float32] | None = None
+    bias: NDArray[np.float32] | None = None
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32], layout: LabelLayout, config: SimilarityConfig, **how: Any) -> LabelScorer:
@@ -85,6 +88,20 @@ class LabelScorer:
         vectors = adaptation.label_vectors(self.vectors, self.layout)
         return replace(scaled, vectors=vectors, origin=adaptation.mean)
 
+    def calibrated(self, calibration: Calibration | None, added: NDArray[np.bool_] | None = None) -> LabelScorer:
+        """The same labels with another temperature, and an offset for labels that were added after training.
+
+        Args:
+            calibration: The calibration; None: none.
+            added: (K,), which labels were added; None: none.
+        """
+        if calibration is None:
+            return self
+        scaled = replace(self, scale=self.scale / calibration.temperature)
+        if added is None or not added.any() or not calibration.added:
+            return scaled
+        return replace(scaled, bias=np.where(added, np.float32(calibration.added), np.float32(0)))
+
     def __len__(self) -> int:
         return len(self.layout)
 
@@ -93,7 +110,8 @@ class LabelScorer:
         from maskmatch.labels.layout import LabelLayout
 
         rows = self.layout.table[labels][self.layout.present[labels]]
-        return replace(self, vectors=self.vectors[rows], layout=LabelLayout(self.layout.counts[labels]))
+        bias = None if self.bias is None else self.bias[labels]
+        return replace(self, vectors=self.vectors[rows], layout=LabelLayout(self.layout.counts[labels]), bias=bias)
 
     # -- scores ----------------------------------------------------------------------------------------------
 
@@ -111,6 +129,11 @@ class LabelScorer:
         """Score every text with every label: (n, masks, dim) → (n, K)."""
         return self.block(self.prepare(inputs), 0, len(self))
 
+    def similarities(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The similarity of every text with every label text, without temperature and offset: (n, F)."""
+        compare = _late_products if self.config.mask_join.late else _products
+        return compare(self.prepare(inputs), self.vectors)
+
     def multiplications(self, rows: NDArray[np.float32]) -> int:
         """How many multiplications it takes to compare prepared texts (n, …, dim) with all labels."""
         masks = rows.shape[1] if self.config.mask_join.late else 1
@@ -123,9 +146,9 @@ class LabelScorer:
         texts = self.vectors[:, first:last] if self.in_context else self.vectors[first:last]
         compare = _late_products if self.config.mask_join.late else _products
         scores = self._scaled(compare(rows, texts))
-        if table.shape[1] == 1:
-            return scores
-        return self._joined(scores[:, np.maximum(table - first, 0)], present)
+        if table.shape[1] > 1:
+            scores = self._joined(scores[:, np.maximum(table - first, 0)], present)
+        return scores if self.bias is None else scores + np.float32(self.scale) * self.bias[start:stop]
 
     def candidate_scores(self, rows: NDArray[np.float32], labels: NDArray[np.int64]) -> NDArray[np.float32]:
         """The scores of prepared texts (n, dim) with candidates of their own (n, c): (n, c)."""
@@ -136,7 +159,8 @@ class LabelScorer:
             some = table[start : start + size]
             vectors = self.vectors[some.reshape(len(some), -1)]  # (some, c * phrases, dim)
             products[start : start + size] = (vectors @ rows[start : start + size, :, None]).reshape(some.shape)
-        return self._joined(self._scaled(products), self.layout.present[labels])
+        scores = self._joined(self._scaled(products), self.layout.present[labels])
+        return scores if self.bias is None else scores + np.float32(self.scale) * self.bias[labels]
 
     def _scaled(self, products: NDArray[np.float32]) -> NDArray[np.float32]:
         """Dot products as logits, in place: they are large, and nobody else has them."""

@@ -5,7 +5,6 @@ Only "batch → input vectors" needs an encoder: a runtime computes them, with t
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.prediction.answers import Predictions, check_count, labels_above, warn_truncated
+from maskmatch.prediction.label_scorer import logsumexp
 from maskmatch.prediction.overlap import prefetched
 from maskmatch.prediction.search import ExactSearch, make_search
 from maskmatch.prediction.search import probabilities as probabilities_of
@@ -21,13 +22,16 @@ from maskmatch.prompts import FieldText, tokenize_texts
 from maskmatch.prompts.batches import BATCH_SIZE, PaddedBatch, length_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.data import Examples
     from maskmatch.labels import LabelSet
+    from maskmatch.labels.calibration import Calibration
+    from maskmatch.labels.kept_texts import KeptTexts
+    from maskmatch.labels.scope import Scope
     from maskmatch.prediction.label_scorer import LabelScorer
     from maskmatch.prediction.search import LabelSearch, MeasuredIndex
     from maskmatch.prompts import PromptTokenizer, TokenizedPrompts
@@ -35,13 +39,14 @@ if TYPE_CHECKING:
     Vectors = Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]
     Scored = tuple[NDArray[np.int64], NDArray[np.float32], LabelScorer]
 
-logger = logging.getLogger("maskmatch")
-
 FIRST_LABELS = 16
 """How many labels of a text are ranked first where several may apply."""
 
 FEW_TEXTS = 256
 """For fewer texts, "auto" builds no index: comparing them with a million labels takes seconds, an index a minute."""
+
+BACKGROUND_WEIGHT = 0.4
+"""The weight of names from many domains in the novelty of a text, beside the labels."""
 
 SEARCHED_TOGETHER = 256
 """How many texts are compared with all labels at once: each comparison loads all label vectors from memory."""
@@ -61,15 +66,6 @@ class Runtime(Protocol):
 
 
 @dataclass(frozen=True)
-class Predictions:
-    """The predicted label and confidence of each text; or with several labels per text, lists and all probabilities."""
-
-    labels: list[Any]
-    confidence: NDArray[np.float64] | None = None  # (n,)
-    probabilities: NDArray[np.float32] | None = None  # (n, K)
-
-
-@dataclass(frozen=True)
 class Pipeline:
     """The prediction pipeline of a classifier.
 
@@ -81,6 +77,11 @@ class Pipeline:
         runtime: Computes the vectors of texts.
         label_runtime: Computes the vectors of label prompts, if labels are read with each text.
         index: An index over the labels that was built before.
+        calibration: How scores become probabilities; None: by the softmax, or sigmoid, alone. Its temperature is
+            already in the scorer.
+        kept: Training texts to show similar ones, if there are any.
+        scope: What texts of the labels look like, to tell others; None if it is not known.
+        background: Gives the vectors of names from many domains, (B, dim), prepared; None if names are not read.
     """
 
     config: MatcherConfig
@@ -90,6 +91,10 @@ class Pipeline:
     runtime: Runtime
     label_runtime: Runtime | None = None
     index: MeasuredIndex | None = None
+    calibration: Calibration | None = None
+    kept: KeptTexts | None = None
+    scope: Scope | None = None
+    background: Callable[[], NDArray[np.float32]] | None = None
 
     def tokenize(self, texts: Sequence[Any]) -> TokenizedPrompts:
         """Texts in their input prompts; if labels are read with each text, also in the label prompts."""
@@ -148,7 +153,10 @@ class Pipeline:
         matrix = np.zeros((len(prompts), len(self.labels)), dtype=np.float32)
         for rows, vectors, scorer in self.scored(prompts, batch_size):
             matrix[rows] = scorer.probabilities(vectors)
-        return matrix
+        if self.calibration is None:
+            return matrix
+        several = self.config.multi_label
+        return self.calibration.each_label(matrix) if several else self.calibration.all_labels(matrix)
 
     @cached_property
     def search(self) -> LabelSearch:
@@ -166,20 +174,57 @@ class Pipeline:
             batch_size: Texts per batch.
             threshold: If given: also all further labels with at least this probability.
         """
+        return self.answers(prompts, k, batch_size, threshold=threshold)[0]
+
+    def novelty(self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE) -> NDArray[np.float64]:
+        """How far each text is from all labels: (n,), higher is further."""
+        found = self.answers(prompts, 1, batch_size, novelty=True)[1]
+        assert found is not None
+        return found
+
+    def answers(
+        self,
+        prompts: TokenizedPrompts,
+        k: int,
+        batch_size: int = BATCH_SIZE,
+        *,
+        threshold: float | None = None,
+        novelty: bool = False,
+    ) -> tuple[list[list[tuple[Hashable, float]]], NDArray[np.float64] | None]:
+        """The k best labels of each text with their probabilities, best first, and its novelty (n,) if asked for."""
         labels = self.labels
         ranked: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
+        far = np.zeros(len(prompts)) if novelty else None
         own = None if self.scorer.in_context else self._search_for(len(prompts))
         batches = self.scored(prompts, batch_size)
         for rows, vectors, scorer in batches if own is None else _together(batches):
             search = ExactSearch(scorer) if own is None else own
             places, values = self._nearest(vectors, k, threshold, search)
+            if far is not None:
+                far[rows] = self._novelty(vectors, scorer, search)
             counts = np.full(len(rows), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
             for row, count, row_places, row_values in zip(
                 rows.tolist(), counts.tolist(), places.tolist(), values.tolist(), strict=True
             ):
                 pairs = zip(row_places[:count], row_values[:count], strict=True)
                 ranked[row] = [(labels[place], value) for place, value in pairs]
-        return ranked
+        return ranked, far
+
+    def _novelty(self, vectors: NDArray[np.float32], scorer: LabelScorer, search: LabelSearch) -> NDArray[np.float64]:
+        """How far input vectors (n, masks, dim) are from all labels: (n,).
+
+        After training, by the Mahalanobis distance from the nearest label's texts. Otherwise by the energy: how similar
+        the labels are to the text, all together, less a part of what names from many other domains are. A text that is
+        near to everything is then no less novel.
+        """
+        if self.scope is not None:
+            return self.scope.distance(scorer.prepare(vectors))
+        energy = search(vectors, 1).normaliser.astype(np.float64) / scorer.scale
+        adapted = scorer.origin is not None or scorer.neighbours is not None  # then names are compared otherwise
+        if self.background is None or adapted or not scorer.config.row.unit_norm or scorer.config.mask_join.late:
+            return np.asarray(-energy)
+        others = logsumexp(scorer.scale * scorer.prepare(vectors) @ self.background().T) / scorer.scale
+        return np.asarray(BACKGROUND_WEIGHT * others - energy)
 
     def stream(
         self,
@@ -188,15 +233,17 @@ class Pipeline:
         batch_size: int = BATCH_SIZE,
         *,
         threshold: float | None = None,
+        novelty: bool = False,
         verbose: bool = True,
-    ) -> Iterator[tuple[Examples, TokenizedPrompts, list[list[tuple[Hashable, float]]]]]:
-        """Each chunk of texts, its prompts, and the k best labels per text; the next chunk is tokenized meanwhile.
+    ) -> Iterator[tuple[Examples, TokenizedPrompts, list[list[tuple[Hashable, float]]], NDArray[np.float64] | None]]:
+        """Each chunk of texts, its prompts, the k best labels per text, and its novelty; tokenizes the next meanwhile.
 
         Args:
             chunks: Texts in chunks, such as ``iter_examples`` yields.
             k: How many labels.
             batch_size: Texts per batch.
             threshold: If given: also all further labels with at least this probability.
+            novelty: Whether to compute the novelty of each text.
             verbose: Whether to show progress.
         """
         rows = 0
@@ -211,8 +258,8 @@ class Pipeline:
         for chunk, prompts in prefetched(chunks, tokenize):
             warn_truncated(prompts, self.config.max_length)
             with showing_progress(verbose):  # not around the yield: another thread may go on
-                ranked = self.top_k(prompts, k, batch_size, threshold=threshold)
-            yield chunk, prompts, ranked
+                ranked, far = self.answers(prompts, k, batch_size, threshold=threshold, novelty=novelty)
+            yield chunk, prompts, ranked, far
 
     def nearest(self, vectors: NDArray[np.float32], k: int = 1) -> list[list[tuple[Hashable, float]]]:
         """The k best labels by input vectors (n, masks, dim), if labels are not read with each text."""
@@ -234,16 +281,45 @@ class Pipeline:
         self, vectors: NDArray[np.float32], k: int, threshold: float | None, search: LabelSearch
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The positions and probabilities of the k best labels of texts, or of more if more may apply."""
-        nearest = search(vectors, min(k, len(self.labels)))
-        values = probabilities_of(self.scorer, nearest)
-        if threshold is None or k >= len(self.labels) or not (values[:, -1] >= threshold).any():
-            return nearest.places, values
+        nearest = search(vectors, min(max(k, 2), len(self.labels)))
+        values = self._calibrated(probabilities_of(self.scorer, nearest))
+        if threshold is None or k >= len(self.labels) or not (values[:, k - 1 :] >= threshold).any():
+            return nearest.places[:, :k], values[:, :k]
         return self._nearest(vectors, max(FIRST_LABELS, 4 * k), threshold, search)
 
-    def above(self, prompts: TokenizedPrompts, threshold: float, batch_size: int = BATCH_SIZE) -> list[list[Hashable]]:
-        """The labels of each text with at least this probability, best first."""
-        ranked = self.top_k(prompts, FIRST_LABELS, batch_size, threshold=threshold)
-        return [[id_ for id_, value in pairs if value >= threshold] for pairs in ranked]
+    def _calibrated(self, probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Calibrate the probabilities of the nearest labels, best first: (n, k)."""
+        if self.calibration is None:
+            return probabilities
+        if self.config.multi_label:
+            return self.calibration.each_label(probabilities)
+        return self.calibration.best_first(probabilities, len(self.labels))
+
+    @cached_property
+    def thresholds(self) -> dict[Hashable, float]:
+        """With several labels per text: the probability from which a label applies, if it has one of its own."""
+        return {} if self.calibration is None else dict(self.calibration.thresholds)
+
+    def least_threshold(self, threshold: float | None = None) -> float:
+        """The lowest probability from which any label applies: as given for all, or the classifier's own."""
+        if threshold is not None:
+            return threshold
+        return min([self.config.threshold, *self.thresholds.values()])
+
+    def applying(self, ranked: Iterable[tuple[Hashable, float]], threshold: float | None = None) -> list[Hashable]:
+        """The labels that apply, of labels with probabilities: from a threshold for all, or each from its own on."""
+        usual, own = self.config.threshold, self.thresholds
+        if threshold is not None:
+            return [id_ for id_, value in ranked if value >= threshold]
+        return [id_ for id_, value in ranked if value >= own.get(id_, usual)]
+
+    def above(
+        self, prompts: TokenizedPrompts, threshold: float | None = None, batch_size: int = BATCH_SIZE
+    ) -> list[list[Hashable]]:
+        """The labels of each text that apply, best first: from a threshold for all, or each from its own on."""
+        least = self.least_threshold(threshold)
+        ranked = self.top_k(prompts, FIRST_LABELS, batch_size, threshold=least)
+        return [self.applying(pairs, threshold) for pairs in ranked]
 
     def predict(self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE) -> Predictions:
         """The predicted labels, and how confident they are."""
@@ -251,7 +327,8 @@ class Pipeline:
             best = [pairs[0] for pairs in self.top_k(prompts, 1, batch_size)]
             return Predictions([id_ for id_, _ in best], confidence=np.array([value for _, value in best]))
         matrix = self.probabilities(prompts, batch_size)
-        return Predictions(list(labels_above(matrix, self.labels, self.config.threshold)), probabilities=matrix)
+        thresholds = np.array([self.thresholds.get(id_, self.config.threshold) for id_ in self.labels])
+        return Predictions(list(labels_above(matrix, self.labels, thresholds)), probabilities=matrix)
 
     def _index_queries(self) -> NDArray[np.float32]:
         """Vectors to measure an index with, (n, masks, dim): label texts read as texts, and points midway between."""
@@ -301,60 +378,3 @@ def _in_order(parts: Sequence[tuple[NDArray[np.int64], NDArray[np.float32]]]) ->
     """The vectors of batches, each with its row numbers, in the order of rows."""
     order = np.argsort(np.concatenate([rows for rows, _ in parts]))
     return np.asarray(np.concatenate([vectors for _, vectors in parts])[order])
-
-
-def labels_above(probabilities: NDArray[Any], labels: LabelSet, threshold: float) -> list[list[Hashable]]:
-    """Per row, the labels at or above a threshold, best first."""
-    order = np.argsort(-probabilities, axis=1, kind="stable").tolist()
-    counts = (probabilities >= threshold).sum(axis=1).tolist()
-    return [[labels[place] for place in places[:count]] for places, count in zip(order, counts, strict=True)]
-
-
-def warn_truncated(prompts: TokenizedPrompts, max_length: int) -> int:
-    """Warn how many texts were truncated, if any; returns their number."""
-    cut = int(prompts.cut.sum())
-    if cut:
-        logger.warning("%d of %d texts were longer than %d tokens and were truncated.", cut, len(prompts), max_length)
-    return cut
-
-
-def check_count(value: Any, name: str) -> None:
-    """Raise unless the value is a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise MaskMatchError(f"{name} is {value!r}; it must be an integer of at least 1.")
-
-
-DIGITS = 6
-"""To how many digits probabilities are rounded."""
-
-
-def json_answer(
-    ranked: Sequence[tuple[Hashable, float]],
-    k: int,
-    threshold: float | None = None,
-    *,
-    abstain: float = 0.0,
-    none_label: Hashable = None,
-) -> dict[str, Any]:
-    """The answer for one text.
-
-    >>> json_answer([("refund", 0.75), ("card lost", 0.25)], k=1)
-    {'label': 'refund', 'probability': 0.75, 'top_k': [{'label': 'refund', 'probability': 0.75}]}
-    >>> json_answer([("refund", 0.75), ("card lost", 0.25)], k=1, abstain=0.8)
-    {'label': None, 'probability': 0.75, 'top_k': [{'label': 'refund', 'probability': 0.75}]}
-    >>> json_answer([("late", 0.9), ("broken", 0.6)], k=1, threshold=0.5)
-    {'labels': ['late', 'broken'], 'top_k': [{'label': 'late', 'probability': 0.9}]}
-
-    Args:
-        ranked: Labels with their probabilities, best first.
-        k: How many labels to list.
-        threshold: With several labels per text: the probability from which a label applies; else None.
-        abstain: With one label per text: the probability from which the best label is the answer.
-        none_label: The answer below that.
-    """
-    top_k = [{"label": label, "probability": round(value, DIGITS)} for label, value in ranked[:k]]
-    if threshold is None:
-        best, probability = ranked[0]
-        label = best if probability >= abstain else none_label
-        return {"label": label, "probability": round(probability, DIGITS), "top_k": top_k}
-    return {"labels": [label for label, value in ranked if value >= threshold], "top_k": top_k}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +13,8 @@ from maskmatch.config.matcher import check_threshold
 from maskmatch.data import Examples, take_examples, take_texts
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels.targets import has_several, row_labels
-from maskmatch.prediction.pipeline import Pipeline, check_count, warn_truncated
+from maskmatch.prediction.answers import check_count, warn_truncated
+from maskmatch.prediction.pipeline import FIRST_LABELS, Pipeline
 from maskmatch.progress import showing_progress
 from maskmatch.prompts.batches import BATCH_SIZE
 
@@ -22,10 +26,13 @@ if TYPE_CHECKING:
 
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.evaluation import EvaluationReport, Metric
+    from maskmatch.evaluation.explanation import Explanation
     from maskmatch.evaluation.selective import Abstention
     from maskmatch.labels import LabelSet
     from maskmatch.prediction.search import SearchReport
     from maskmatch.prompts import TokenizedPrompts
+
+logger = logging.getLogger("maskmatch")
 
 CHUNK_SIZE = 2048
 """How many texts of a stream are classified at once; as many are read meanwhile."""
@@ -112,7 +119,7 @@ class Predictor:
             if not self.config.multi_label:
                 best = [pairs[0] for pairs in pipeline.top_k(prompts, 1, batch_size)]
                 return [label if probability >= least else none_label for label, probability in best]
-            return list(pipeline.above(prompts, self.config.threshold if threshold is None else threshold, batch_size))
+            return list(pipeline.above(prompts, threshold, batch_size))
 
     def predict_proba(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float32]:
         """The probability of each label: (n, K), columns in the order of ``labels``."""
@@ -157,7 +164,7 @@ class Predictor:
             batch_size: Texts per batch; it does not change the result.
         """
         self.cut_ = 0
-        for chunk, prompts, ranked in self.pipeline.stream(
+        for chunk, prompts, ranked, _ in self.pipeline.stream(
             chunks, k, batch_size, threshold=threshold, verbose=self.verbose
         ):
             self.cut_ += int(prompts.cut.sum())
@@ -263,6 +270,78 @@ class Predictor:
             found = pipeline.predict(prompts)
         correct = [one == other for one, other in zip(found.labels, truth, strict=True)]
         return choose_abstention(found.confidence if found.confidence is not None else [], correct, right, confidence)
+
+    def predict_set(self, texts: Any, *, coverage: float = 0.9, batch_size: int = BATCH_SIZE) -> list[list[Hashable]]:
+        """The labels that a text may have, best first: the true one is among them with this probability (conformal).
+
+        It needs a calibration: on dev rows (``fit(…, dev=…)`` or ``calibrate``), or on rows held out in training. The
+        guarantee is on average over texts that are drawn like these rows, with the labels of that time. It breaks if
+        texts drift, or labels are edited. A set always has the most probable label.
+
+        Args:
+            texts: Strings or dicts of fields, in a list, an array, a data frame, …
+            coverage: How often the true label should be in the set.
+            batch_size: Texts per batch; it does not change the result.
+        """
+        if not isinstance(coverage, (int, float)) or isinstance(coverage, bool) or not 0 < coverage < 1:
+            raise MaskMatchError(f"coverage is {coverage!r}; it must be between 0 and 1.")
+        if self.config.multi_label:
+            raise MaskMatchError("predict_set needs one label per text, and this classifier gives several.")
+        pipeline, prompts = self._tokenize(texts)
+        calibration = pipeline.calibration
+        rows = 0 if calibration is None else len(calibration.conformity)
+        least = None if calibration is None else calibration.least_probability(coverage)
+        if least is None:
+            raise MaskMatchError(
+                f"Sets with a coverage of {coverage:g} need a calibration on at least "
+                f"{math.ceil(coverage / (1 - coverage)):,} labelled rows, and there are {rows:,}; call calibrate with "
+                "dev rows, or give dev to fit."
+            )
+        assert calibration is not None
+        if calibration.labels != len(pipeline.labels):
+            logger.warning(
+                "The classifier was calibrated with %d labels and has %d now, so the coverage is not guaranteed.",
+                calibration.labels,
+                len(pipeline.labels),
+            )
+        with showing_progress(self.verbose):
+            ranked = pipeline.top_k(prompts, FIRST_LABELS, batch_size, threshold=least)
+        return [
+            [label for place, (label, value) in enumerate(pairs) if value >= least or not place] for pairs in ranked
+        ]
+
+    def novelty(self, texts: Any, *, batch_size: int = BATCH_SIZE) -> NDArray[np.float64]:
+        """How far each text is from all labels: (n,), higher is further. It tells texts that no label fits.
+
+        The numbers of one classifier can be compared with each other, until it is trained or adapted again.
+
+        Args:
+            texts: Strings or dicts of fields, in a list, an array, a data frame, …
+            batch_size: Texts per batch; it does not change the result.
+        """
+        pipeline, prompts = self._tokenize(texts)
+        with showing_progress(self.verbose):
+            return pipeline.novelty(prompts, batch_size)
+
+    def explain(self, text: Any, *, k: int = 3) -> Explanation:
+        """Why a text gets its label: the words that speak for each of its k most probable labels.
+
+        Each word is removed, one at a time, and all these texts are classified in one batch.
+
+        Args:
+            text: A string, or a dict of fields.
+            k: How many labels to explain.
+        """
+        from maskmatch.prediction.occlusion import explain
+
+        check_count(k, "k")
+        if not isinstance(text, (str, Mapping)):
+            raise MaskMatchError(
+                f"explain takes one text, a string or a dict of fields, not {type(text).__name__}; call it per text."
+            )
+        pipeline, _ = self._tokenize([text])  # warns if the text is truncated
+        with showing_progress(False):
+            return explain(pipeline, text, k)
 
     def check_multi_label(self) -> None:
         """Raise unless a text may have several labels."""

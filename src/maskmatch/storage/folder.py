@@ -31,6 +31,8 @@ from maskmatch.config.training import TrainingSummary
 from maskmatch.errors import MaskMatchError
 from maskmatch.files import recover, write_folder
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
+from maskmatch.labels.calibration import Calibration
+from maskmatch.model.default_calibration import default_calibration
 from maskmatch.model.encoder import Encoder, move_encoder
 from maskmatch.model.label_bank import LabelBank
 from maskmatch.model.mlm_head import Head, HeadConfig, pretrained_head
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("maskmatch")
 
 CARD_FILE = "README.md"
+KEPT_TEXTS = "kept_texts"
 OLD_TENSORS = {"centres": "centroids", "centre_labels": "centroid_labels", "centre_shares": "centroid_weights"}
 """What tensors of labels.safetensors were called up to format 2."""
 
@@ -127,6 +130,7 @@ class _Known:
     learned: dict[str, torch.Tensor]
     centroids: int
     adapted: int
+    calibration: dict[str, Any] | None
 
     @classmethod
     def of(cls, bank: LabelBank) -> _Known:
@@ -134,7 +138,9 @@ class _Known:
         labels = [label_to_json(label) for label in bank.known_labels.labels]
         learned = _plain(bank.learned_state())
         adapted = 0 if bank.adaptation is None else bank.adaptation.texts
-        return cls(bank.config.to_json(), labels, _plain(tensors), metadata, learned, len(bank.centroids), adapted)
+        calibration = None if bank.calibration is None else bank.calibration.to_json(bank.known_labels)
+        parts = bank.config.to_json(), labels, _plain(tensors), metadata, learned, len(bank.centroids), adapted
+        return cls(*parts, calibration)
 
 
 def _write_files(classifier: Classifier, known: _Known, folder: Path) -> None:
@@ -158,6 +164,8 @@ def _write_files(classifier: Classifier, known: _Known, folder: Path) -> None:
         "untrained": bank.model.similarity.untrained,
         "labels_with_centroids": known.centroids,
         "adapted_to_texts": known.adapted,
+        "calibration": known.calibration,
+        "keeps_texts": KEPT_TEXTS in known.tensors,
         "training": None if classifier.training is None else asdict(classifier.training),
         "evaluation": None if classifier.evaluation is None else dict(classifier.evaluation),
     }
@@ -204,7 +212,9 @@ def new_classifier(
     move_encoder(encoder, device)
     config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))
     head = pretrained_head(folder, source) if config.method.has_word_head else None
-    return Classifier(encoder, LabelBank.of(encoder, config, head))
+    bank = LabelBank.of(encoder, config, head)
+    bank.learn(calibration=default_calibration(encoder.source, config))
+    return Classifier(encoder, bank)
 
 
 def read_classifier(folder: Path, source: str, device: str | None = None, *, verify: bool = True) -> Classifier:
@@ -225,9 +235,11 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
     try:
         config = MatcherConfig.from_json(data["config"])
         labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
+        saved = data.get("calibration")
+        calibration = None if saved is None else Calibration.from_json(saved, labels)
         training = TrainingSummary(**data["training"]) if data.get("training") else None
         head_config = HeadConfig(**data["head"]) if data.get("head") else None
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise MaskMatchError(f"{path} is damaged: {error!r} does not fit.") from error
     missing = [name for name in _listed(data) if not (folder / name).exists() and name != CARD_FILE]
     if missing:
@@ -242,8 +254,8 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
         bank.load_learned_state(learned, untrained=data.get("untrained"))
     except MaskMatchError as error:
         raise MaskMatchError(f"{HEAD_FILE} is damaged: {error}") from None
-    if not config.labels_in_context:
-        _load_labels(bank, folder, verified=checked)
+    if config.labels_in_context or _load_labels(bank, folder, verified=checked):
+        bank.learn(calibration=calibration)
     _check_finite(dict(bank.model.named_parameters()), folder)
     if bank.model.device.type != "meta":  # which computes nothing
         vectors = bank.model.encode(
@@ -253,8 +265,8 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
     return Classifier(encoder, bank, training, data.get("evaluation"), own_revision)
 
 
-def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> None:
-    """Load label vectors and centroids, if they still belong to the weights and labels of the folder.
+def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> bool:
+    """Load label vectors and centroids; returns whether they still belong to the weights and labels of the folder.
 
     Args:
         bank: The bank.
@@ -275,6 +287,7 @@ def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> None:
         raise MaskMatchError(f"{path} belongs to another classifier than {CONFIG_FILE} beside it.")
     if not whole:
         logger.warning("Weights or labels of %s were changed by hand: what was learned of texts is dropped.", folder)
+    return whole and same_weights
 
 
 def _check_finite(tensors: Mapping[str, torch.Tensor], folder: Path) -> None:

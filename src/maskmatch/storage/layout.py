@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
     from maskmatch.config.matcher import MatcherConfig
 
-FORMAT = 5
+FORMAT = 6
 """Counted up when an older version could not read a folder of this version correctly.
 
 From 4 on, a classifier may be adapted to unlabelled texts. From 5 on, it may smooth texts, and read mask and mean.
+From 6 on, probabilities may be calibrated.
 """
 
 CONFIG_FILE = "maskmatch.json"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from huggingface_hub import ModelCardData
 
+from maskmatch.config.training import CALIBRATED_ON
 from maskmatch.labels import label_from_json
 from maskmatch.model.mlm_head import HeadConfig
 
@@ -39,7 +40,9 @@ def model_card(data: Mapping[str, Any], temperature: float | None = None) -> str
         _labels(data["labels"]),
         _settings(config, temperature, data.get("head"))
         + _centroids(data.get("labels_with_centroids", 0))
-        + _adapted(data.get("adapted_to_texts", 0)),
+        + _adapted(data.get("adapted_to_texts", 0))
+        + _calibrated(data.get("calibration"))
+        + _kept(data.get("keeps_texts", False)),
         _training(data.get("training")),
         _evaluation(data.get("evaluation")),
     ]
@@ -109,6 +112,17 @@ def _adapted(texts: int) -> str:
         f"{NEW_LINE}- adapted to {texts} unlabelled texts; their mean and means of groups of similar texts are saved, "
         "the texts are not (but the mean of a group of one is that text's vector)"
     )
+
+
+def _calibrated(calibration: Mapping[str, Any] | None) -> str:
+    if calibration is None:
+        return ""
+    rows = f" ({calibration['rows']} rows)" if calibration["rows"] else ""
+    return f"{NEW_LINE}- probabilities are calibrated {CALIBRATED_ON.get(calibration['source'], '')}{rows}"
+
+
+def _kept(texts: bool) -> str:
+    return f"{NEW_LINE}- **the training texts are saved with it**, to show similar ones" if texts else ""
 
 
 def _prompts(templates: str | list[str], *, sides: bool = False) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from maskmatch.data import is_blank, is_table, load_examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels.adaptation import Adaptation, matching_scale, name_weight
-from maskmatch.prediction.pipeline import check_count
+from maskmatch.prediction.answers import check_count
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.prediction.search import ExactSearch
 
@@ -122,7 +122,7 @@ def adapt_bank(
     """
     started = time.perf_counter()
     plain = bank.copy()
-    plain.set_adaptation(None)
+    plain.learn(adaptation=None)
     pipeline = torch_pipeline(plain)
     vectors = pipeline.all_vectors(pipeline.tokenize(texts.texts))  # (n, masks, dim)
     scorer = pipeline.scorer
@@ -139,7 +139,10 @@ def adapt_bank(
     scores = None if dev is None else _dev_scores(dev, pipeline, adapted)
     advised, reason = _decision(len(texts), agreement, scores)
     if advised or force:
-        bank.set_adaptation(adaptation)
+        calibration = bank.calibration  # its rows were scored before
+        bank.learn(
+            adaptation=adaptation, calibration=None if calibration is None else replace(calibration, conformity=())
+        )
     summary = AdaptationSummary(
         adapted=advised or force,
         reason=reason,

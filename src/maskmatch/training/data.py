@@ -11,6 +11,10 @@ from torch.nn.functional import normalize
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
+from maskmatch.evaluation.display import excerpt
+from maskmatch.labels.adaptation import unit
+from maskmatch.labels.kept_texts import KeptTexts
+from maskmatch.labels.scope import Scope
 from maskmatch.labels.targets import target_array
 from maskmatch.model.anchors import Anchors
 from maskmatch.model.centroids import Centroids, rows_per_label, training_weight
@@ -192,20 +196,37 @@ def fit_offset(bank: LabelBank, data: TrainingData) -> None:
         bank.model.similarity.shift_offset(_best_cut(targets, scores))
 
 
-def training_centroids(bank: LabelBank, data: TrainingData, maximum: float) -> Centroids:
-    """The centroids of each label's training texts, with the weights of now.
+def centroids_and_scope(
+    bank: LabelBank, data: TrainingData, maximum: float, others: TokenizedPrompts | None = None
+) -> tuple[Centroids, Scope | None]:
+    """The centroids of each label's training texts, and how texts are spread around them, with the weights of now.
 
     Args:
         bank: The model and its labels.
         data: The training data, one label per text.
         maximum: The weight of the centroid of very many texts.
+        others: Texts that are known to be out of scope.
     """
     ids, rows = list(bank.known_labels), rows_per_label(data.targets)
     vectors = bank.model.encode(data.texts.select(np.concatenate(list(rows.values()))))
     owners = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(own) for own in rows.values()]))
     counts = np.bincount(data.targets, minlength=len(ids))
     weights = [training_weight(int(counts[place]), maximum) for place in rows]
-    return Centroids.of([ids[place] for place in rows], vectors, owners, weights)
+    centroids = Centroids.of([ids[place] for place in rows], vectors, owners, weights)
+    if bank.config.similarity.mask_join.late or not bank.config.similarity.row.unit_norm:
+        return centroids, None
+    texts, means = (bank.model.similarity.prepare(part).float().cpu().numpy() for part in (vectors, centroids.vectors))
+    outside = None
+    if others is not None:
+        outside = bank.model.similarity.prepare(bank.model.encode(others)).float().cpu().numpy()
+    return centroids, Scope.of(texts, owners.numpy(), means, outside)
+
+
+def kept_texts(bank: LabelBank, texts: Sequence[Any], rows: Sequence[Any]) -> KeptTexts:
+    """Training texts with their vectors, to be kept with the classifier."""
+    pipeline = torch_pipeline(bank)
+    vectors = pipeline.scorer.prepare(pipeline.all_vectors(pipeline.tokenize(texts)))
+    return KeptTexts(tuple(excerpt(text) for text in texts), tuple(rows), unit(vectors))
 
 
 def _best_cut(targets: NDArray[Any], scores: NDArray[np.float64]) -> float:

@@ -9,14 +9,16 @@ from maskmatch.data import Examples, is_table, take_examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold, measure, multi_label_accuracy, multi_label_micro_f1
 from maskmatch.labels.targets import labels_in, row_labels, target_array
-from maskmatch.prediction.pipeline import labels_above
+from maskmatch.prediction.answers import labels_above
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.training.divergence import all_finite
+from maskmatch.training.held_out import score_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from maskmatch.model.label_bank import LabelBank
+    from maskmatch.training.calibration import HeldOut
 
 logger = logging.getLogger("maskmatch")
 
@@ -52,6 +54,7 @@ class DevData:
         try:
             self._rows = row_labels(examples, labels, multi_label)
             self.prompts = bank.tokenize(examples.texts)
+            self._texts = examples.texts
         except MaskMatchError as error:
             raise MaskMatchError(f"In the dev data: {error}") from None
         unknown = [id_ for id_ in labels_in(self._rows, multi_label) if id_ not in labels]
@@ -62,6 +65,15 @@ class DevData:
             )
         if unknown:
             logger.warning("The classifier lacks labels of the dev data, whose rows count as wrong: %s.", named)
+
+    def held_out(self) -> HeldOut:
+        """The scores of the rows by the weights of now, to calibrate by."""
+        return score_rows(self._bank, self._texts, self._rows, "dev")
+
+    def finished(self, bank: LabelBank) -> dict[str, float]:
+        """With several labels per text: the metrics of a finished classifier, with its own thresholds."""
+        micro = multi_label_micro_f1(self._rows, torch_pipeline(bank).predict(self.prompts).labels)
+        return {"score": micro, "micro_f1": micro, "threshold": bank.config.threshold}
 
     def __call__(self) -> dict[str, float]:
         """Metrics of the weights of now, with "score" as the one to choose by."""

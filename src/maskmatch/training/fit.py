@@ -5,16 +5,20 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from transformers import set_seed
 
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.labels.targets import check_trainable, has_several, label_set_of, row_labels
 from maskmatch.model.centroids import NO_CENTROIDS
-from maskmatch.prediction.pipeline import warn_truncated
-from maskmatch.training.data import TrainingData, fit_offset, training_centroids, training_data
+from maskmatch.prediction.answers import warn_truncated
+from maskmatch.training.calibration import ADDED_OFFSET, HeldOut, expected_temperature, fit_calibration, fit_curve
+from maskmatch.training.data import TrainingData, centroids_and_scope, fit_offset, kept_texts, training_data
 from maskmatch.training.dev import DevData
+from maskmatch.training.held_out import cross_fitted, held_out_rows, score_rows
 from maskmatch.training.loop import train
 
 if TYPE_CHECKING:
@@ -24,7 +28,9 @@ if TYPE_CHECKING:
 
     from maskmatch.config.training import TrainingConfig, TrainingSummary
     from maskmatch.data import Examples
+    from maskmatch.labels import LabelSet
     from maskmatch.model.label_bank import LabelBank
+    from maskmatch.prompts import TokenizedPrompts
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ def fit_bank(
     config: TrainingConfig,
     callbacks: Sequence[TrainerCallback],
     trained: bool,
+    out_of_scope: Sequence[Any] = (),
 ) -> Fitted:
     """Train on labelled rows. The encoder is trained in place; the returned bank may be another one.
 
@@ -55,6 +62,7 @@ def fit_bank(
         config: How to train.
         callbacks: Callbacks of transformers' Trainer.
         trained: Whether the model was trained before.
+        out_of_scope: Texts that no label fits.
     """
     assert examples.labels is not None
     given, bank = bank, _for_rows(bank, examples.labels, trained)
@@ -69,25 +77,115 @@ def fit_bank(
         )
     with_centroids = len(set(rows)) if bank.config.uses_centroids else 0
     config = config.resolved(bank.config.method, len(rows), with_centroids)
+    labels, texts = labels.without_examples, examples.texts  # training rows replace the examples
+    others = _checked_extras(bank, config, out_of_scope)
+    # Rows of folds would not be new to a model that was trained on them before.
+    blind = config.calibrate and dev is None and not trained
+    out = held_out_rows(rows, multi_label, config.seed) if blind else []
     with _restored_on_error(given):
-        training = bank.copy()
-        set_seed(config.seed)  # before anything is drawn, such as a label matrix
-        training.start_training(labels.without_examples, trained=trained)  # training rows replace the examples
-        data = training_data(training, examples.texts, rows, hold=config.hold, label_encoding=config.label_encoding)
-        warn_truncated(data.texts, training.config.max_length)
-        evaluate = None if dev is None else DevData(dev, training)
-        if evaluate is not None:
-            warn_truncated(evaluate.prompts, training.config.max_length)
-        training.mark_trained()  # before dev is evaluated: its probabilities must be those of the finished classifier
-        summary = replace(train(training.model, data, config, evaluate, callbacks), notes=training.notes)
-        if config.example_share:
-            summary = _add_centroids(training, data, summary, evaluate)
-        if multi_label and summary.dev is None:
-            fit_offset(training, data)
-        elif multi_label and summary.dev is not None:
-            tuned = replace(training.config, threshold=summary.dev["threshold"])
-            return Fitted(training.with_config(tuned), summary)
+        held = None
+        if blind and not out:
+            held = cross_fitted(bank, texts, rows, config, partial(_train_fold, bank, labels, trained=trained))
+        kept = sorted(set(range(len(rows))) - set(out))
+        data = [texts[row] for row in kept], [rows[row] for row in kept]
+        training, summary, evaluate = _trained(
+            bank, labels, *data, dev=dev, config=config, callbacks=callbacks, trained=trained, others=others
+        )
+        if out:
+            held = score_rows(training, [texts[row] for row in out], [rows[row] for row in out], "held out")
+        if evaluate is not None and config.calibrate:
+            held = evaluate.held_out()
+        if config.calibrate:
+            training, summary = calibrated(training, summary, held, config.seed, evaluate)
+        if config.keep_texts:
+            training.learn(texts=kept_texts(training, *data))
     return Fitted(training, summary)
+
+
+def _checked_extras(bank: LabelBank, config: TrainingConfig, out_of_scope: Sequence[Any]) -> TokenizedPrompts | None:
+    """Texts out of scope in their prompts; raise before training if they, or kept texts, do not fit the settings."""
+    similarity = bank.config.similarity
+    if config.keep_texts and not (bank.config.uses_centroids and not similarity.mask_join.late):
+        raise MaskMatchError(
+            "keep_texts needs one label per text, and a method that reads texts and label prompts alike; leave it out."
+        )
+    if not out_of_scope:
+        return None
+    if not config.example_share or similarity.mask_join.late or not similarity.row.unit_norm:
+        raise MaskMatchError(
+            "Texts out of scope need one label per text, a method that reads texts and label prompts alike, cosine "
+            "similarity and example_share above 0; leave these rows out."
+        )
+    return bank.tokenize(out_of_scope)
+
+
+def _trained(
+    bank: LabelBank,
+    labels: LabelSet,
+    texts: Sequence[Any],
+    rows: Sequence[Any],
+    *,
+    dev: Any,
+    config: TrainingConfig,
+    callbacks: Sequence[TrainerCallback],
+    trained: bool,
+    others: TokenizedPrompts | None = None,
+) -> tuple[LabelBank, TrainingSummary, DevData | None]:
+    """Train a copy of a bank on rows: the copy, a summary, and the dev data."""
+    training = bank.copy()
+    set_seed(config.seed)  # before anything is drawn, such as a label matrix
+    training.start_training(labels, trained=trained)
+    data = training_data(training, texts, rows, hold=config.hold, label_encoding=config.label_encoding)
+    warn_truncated(data.texts, training.config.max_length)
+    evaluate = None if dev is None else DevData(dev, training)
+    if evaluate is not None:
+        warn_truncated(evaluate.prompts, training.config.max_length)
+    training.mark_trained()  # before dev is evaluated: its probabilities must be those of the finished classifier
+    summary = replace(train(training.model, data, config, evaluate, callbacks), notes=training.notes)
+    if config.example_share:
+        summary = _add_centroids(training, data, summary, evaluate, others)
+    if training.config.multi_label and summary.dev is None:
+        fit_offset(training, data)
+    elif training.config.multi_label and summary.dev is not None:
+        training = training.with_config(replace(training.config, threshold=summary.dev["threshold"]))
+    return training, summary, evaluate
+
+
+def _train_fold(
+    bank: LabelBank,
+    labels: LabelSet,
+    texts: Sequence[Any],
+    rows: Sequence[Any],
+    config: TrainingConfig,
+    *,
+    trained: bool,
+) -> LabelBank:
+    return _trained(bank, labels, texts, rows, dev=None, config=config, callbacks=(), trained=trained)[0]
+
+
+def calibrated(
+    bank: LabelBank, summary: TrainingSummary, held: HeldOut | None, seed: int, evaluate: DevData | None = None
+) -> tuple[LabelBank, TrainingSummary]:
+    """Calibrate probabilities on rows that were not trained on. Without such rows, by what is usual for so few rows."""
+    labels, config = bank.known_labels, bank.config
+    if config.multi_label:
+        if held is None or not held.targets.any():
+            return bank, summary
+        threshold = None if summary.dev is None else config.threshold
+        found, usual = fit_curve(held, list(labels), threshold)
+        bank = bank.with_config(replace(config, threshold=usual))
+        bank.learn(calibration=found)
+        dev = None if summary.dev is None or evaluate is None else evaluate.finished(bank)
+        return bank, replace(summary, dev=dev, calibrated_on=found.source)
+    if held is None:
+        held = HeldOut(np.zeros((0, len(labels)), np.float32), np.zeros(0, np.int64), "prior")
+    # A label without rows was seen in training all the same, and must not be taken for one that was added later.
+    all_have_rows = len(bank.centroids) == len(labels)
+    offset = ADDED_OFFSET if all_have_rows and config.similarity.row.unit_norm else 0.0
+    expected = expected_temperature(summary.texts)
+    found = fit_calibration(held, list(labels), expected=expected, added=offset, seed=seed)
+    bank.learn(calibration=found)
+    return bank, replace(summary, calibrated_on=found.source)
 
 
 def _for_rows(bank: LabelBank, labels: Sequence[Any], trained: bool) -> LabelBank:
@@ -113,22 +211,26 @@ def _restored_on_error(bank: LabelBank) -> Iterator[None]:
     except MaskMatchError:  # nothing was trained
         raise
     except BaseException:  # interrupted: the encoder has other weights now
-        bank.set_centroids(NO_CENTROIDS)
-        bank.set_adaptation(None)
+        bank.forget()
         raise
 
 
 def _add_centroids(
-    bank: LabelBank, data: TrainingData, summary: TrainingSummary, evaluate: DevData | None
+    bank: LabelBank,
+    data: TrainingData,
+    summary: TrainingSummary,
+    evaluate: DevData | None,
+    others: TokenizedPrompts | None = None,
 ) -> TrainingSummary:
     """Shift label vectors towards the centroids of their training texts, unless that does harm on dev."""
     started = time.perf_counter()
-    bank.set_centroids(training_centroids(bank, data, summary.config["example_share"]))
+    centroids, scope = centroids_and_scope(bank, data, summary.config["example_share"], others)
+    bank.learn(centroids=centroids, scope=scope)
     if evaluate is not None and summary.dev is not None:
         shifted = evaluate()
         if shifted["score"] >= summary.dev["score"]:
             summary = replace(summary, dev=shifted)
         else:
             summary = replace(summary, config={**summary.config, "example_share": 0.0})
-            bank.set_centroids(NO_CENTROIDS)
+            bank.learn(centroids=NO_CENTROIDS)
     return replace(summary, seconds=round(summary.seconds + time.perf_counter() - started, 2))

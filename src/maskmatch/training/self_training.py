@@ -21,7 +21,8 @@ from maskmatch.labels.targets import row_labels
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.training.adapt import adapt_bank, check_adaptable
 from maskmatch.training.dev import DevData
-from maskmatch.training.fit import Fitted, fit_bank
+from maskmatch.training.fit import Fitted, calibrated, fit_bank
+from maskmatch.training.held_out import restorer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from maskmatch.config.training import TrainingConfig, TrainingSummary
     from maskmatch.model.label_bank import LabelBank
-    from maskmatch.prediction.pipeline import Predictions
+    from maskmatch.prediction.answers import Predictions
     from maskmatch.training.adapt import AdaptationSummary, DrawnTexts
 
 logger = logging.getLogger("maskmatch")
@@ -89,7 +90,7 @@ class SelfTrainingSummary:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedFromTexts:
     """What a classifier learned from unlabelled texts: its bank, a summary, and the training if it was self-trained."""
 
     bank: LabelBank
@@ -107,7 +108,7 @@ def learn_from_texts(
     self_training: bool = False,
     config: TrainingConfig,
     examples: Examples | None = None,
-) -> Learned:
+) -> LearnedFromTexts:
     """Adapt a classifier to unlabelled texts, and train it on confident ones if that is asked for.
 
     Args:
@@ -132,7 +133,7 @@ def learn_from_texts(
     if not summary.adapted and self_training:
         logger.warning("Self-training is left out, because the classifier was not adapted.")
     if not summary.adapted or not self_training:
-        return Learned(bank, summary)
+        return LearnedFromTexts(bank, summary)
     started = time.perf_counter()
     before = None if summary.dev is None else summary.dev[1]
     try:
@@ -142,7 +143,11 @@ def learn_from_texts(
         fitted, found = None, SelfTrainingSummary(False, 0, 0, 0.0, None, seconds, str(error))
         logger.warning("%s", found)
     summary = replace(summary, self_training=found)
-    return Learned(bank, summary) if fitted is None else Learned(fitted.bank, summary, fitted.summary)
+    if fitted is None:
+        return LearnedFromTexts(bank, summary)
+    held = None if dev is None else DevData(dev, fitted.bank).held_out()
+    bank, training = calibrated(fitted.bank, fitted.summary, held, config.seed)
+    return LearnedFromTexts(bank, summary, training)
 
 
 def self_train(
@@ -165,7 +170,9 @@ def self_train(
         config: How to train; the number of epochs is that of self-training.
     """
     started = time.perf_counter()
-    config = replace(config, epochs=EPOCHS, checkpoints=None, resume=False, patience=None)
+    config = replace(
+        config, epochs=EPOCHS, checkpoints=None, resume=False, patience=None, calibrate=False, keep_texts=False
+    )
     own = _own_rows(bank, examples)
     predicted = _predicted(bank, texts)
     rounds, scores = 0, None
@@ -230,16 +237,7 @@ def _with_confident(own: Examples, texts: DrawnTexts, predicted: Predictions, ro
 @contextmanager
 def _restoring(bank: LabelBank) -> Iterator[Any]:
     """A function that makes the classifier what it was; it is called if the block fails."""
-    model, adaptation, centroids = bank.model, bank.adaptation, bank.centroids
-    untrained = model.similarity.untrained
-    state = {name: value.detach().clone() for name, value in model.state_dict().items()}
-
-    def restore() -> None:
-        model.load_state_dict(state)
-        model.diverged, model.similarity.untrained = False, untrained
-        bank.set_centroids(centroids)
-        bank.set_adaptation(adaptation)
-
+    restore = restorer(bank)
     try:
         yield restore
     except BaseException:

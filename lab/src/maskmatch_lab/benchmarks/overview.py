@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maskmatch_lab.benchmarks import experiment_page, studies_page, unlabelled_page
+from maskmatch_lab.benchmarks import calibration_page, experiment_page, studies_page, unlabelled_page
 from maskmatch_lab.benchmarks.benchmarks_page import ADAPTED, BARE, POOLED, few_shot_row, zero_datasets
 from maskmatch_lab.benchmarks.common import read_results
 from maskmatch_lab.benchmarks.markdown import results_of, table, with_spread
@@ -23,6 +23,7 @@ def readme_figures() -> str:
             f"accuracy on {few['dataset']} with {few['shots']} texts per label, 3 seeds",
             f"**{with_spread(few_shot_row('default')['accuracy'])}**",
         ),
+        *calibration_page.readme_rows(),
         *speed_page.summary_rows(),
     ]
     measured = table(("measured with all-MiniLM-L6-v2 on two cores", ""), rows)

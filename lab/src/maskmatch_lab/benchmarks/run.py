@@ -16,6 +16,9 @@ BENCHMARKS = (
     "similarity",
     "many_labels",
     "loading",
+    "calibration",
+    "out_of_scope",
+    "label_check",
     "experiment",
 )
 ALL = "all"

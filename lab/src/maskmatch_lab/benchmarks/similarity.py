@@ -46,7 +46,7 @@ def main() -> None:
             matcher = MaskMatcher.from_pretrained(
                 EMBEDDED_MODEL, labels=label_names(train), task=task, similarity=similarity
             )
-            matcher.fit(few.texts, few.labels, seed=seed, learning_rate=LEARNING_RATE)
+            matcher.fit(few.texts, few.labels, seed=seed, learning_rate=LEARNING_RATE, calibrate=False)
             report = matcher.evaluate(dev.texts, dev.labels)
             cells.append(
                 {

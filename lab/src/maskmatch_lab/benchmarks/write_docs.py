@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from maskmatch_lab.benchmarks import (
     benchmarks_page,
+    calibration_page,
     experiment_page,
     overview,
     promises_page,
@@ -35,6 +36,7 @@ def pages() -> dict[Path, str]:
             (DOCS / "zero-shot.md", benchmarks_page.zero_shot_page()),
             (DOCS / "benchmarks.md", benchmarks_page.benchmarks_page()),
             (DOCS / "speed.md", speed_page.figures()),
+            (DOCS / "calibration.md", calibration_page.figures()),
             (DOCS / "unlabelled.md", unlabelled_page.figures()),
             (ROOT / "docs" / "explanation" / "promises.md", promises_page.figures()),
         )

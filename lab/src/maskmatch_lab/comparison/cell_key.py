@@ -117,12 +117,15 @@ def similarity_key(similarity: SimilarityConfig) -> dict[str, Any]:
 
 def training_key(training: TrainingConfig) -> dict[str, Any]:
     """The settings of training, without checkpoints, which do not change the result."""
-    return _written(training, TRAINING_FIELDS, TRAINING_DEFAULTS, ignored=("checkpoints", "resume"))
+    return _written(
+        training, TRAINING_FIELDS, TRAINING_DEFAULTS, ignored=("checkpoints", "resume", "calibrate", "keep_texts")
+    )
 
 
 def regime_key(regime: Regime) -> dict[str, Any]:
     """A regime."""
-    return {"kind": regime.kind, "amount": regime.amount}
+    left_out = {} if regime.left_out is None else {"left_out": regime.left_out}
+    return {"kind": regime.kind, "amount": regime.amount, **left_out}
 
 
 def variant_key(variant: Variant) -> dict[str, Any]:

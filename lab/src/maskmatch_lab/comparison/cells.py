@@ -46,6 +46,8 @@ class Figures:
         training_rise: The increase of memory during training in megabytes; None if unknown, and in older cells.
         prediction_rise: The same during prediction.
         adaptation: The result of adapting to unlabelled texts; None if there were none, and in older cells.
+        seen_accuracy: The accuracy on rows of labels that training saw, if labels were left out; None otherwise.
+        unseen_accuracy: The accuracy on rows of the labels that were left out.
     """
 
     rows: int
@@ -66,6 +68,8 @@ class Figures:
     training_rise: float | None = None
     prediction_rise: float | None = None
     adaptation: Mapping[str, Any] | None = None
+    seen_accuracy: float | None = None
+    unseen_accuracy: float | None = None
 
     @property
     def prediction_speed(self) -> float | None:

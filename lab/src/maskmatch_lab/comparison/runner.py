@@ -65,6 +65,11 @@ class Plan:
         return change(LabelContext(data.labels, data.name, data.task, self.train, data.train, self.seed, self.model))
 
     @cached_property
+    def left_out(self) -> set[Any]:
+        """The labels that are left out of training and added afterwards."""
+        return self.regime.left_out_labels(self.data.train.labels, self.seed)
+
+    @cached_property
     def unlabelled(self) -> list[Any]:
         """The unlabelled texts to learn from, drawn by the seed."""
         drawn = self.variant.unlabelled
@@ -76,7 +81,9 @@ class Plan:
         any_length = {"max_length": 512}  # it is required, but does not matter here
         config = MatcherConfig.make(multi_label=self.data.multi_label, **{**any_length, **self.options})
         moving = len(set(self.train.labels)) if config.uses_centroids else 0
-        return self.variant.config(len(self.train), self.seed, labels_with_centroids=moving)
+        found = self.variant.config(len(self.train), self.seed, labels_with_centroids=moving)
+        # Calibration gives labels that are added after training their offset.
+        return found if self.regime.left_out is None else replace(found, calibrate=True)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -148,8 +155,8 @@ class Grid:
 
 
 def can_predict(variant: Variant, regime: Regime) -> bool:
-    """Whether a method can predict in a regime: one that learns a vector per label cannot without training."""
-    return regime.trains or variant.row.reads_labels
+    """Whether a method can predict in a regime: one that learns a vector per label must have seen all labels."""
+    return variant.row.reads_labels or (regime.trains and regime.left_out is None)
 
 
 def depends_on_seed(variant: Variant, regime: Regime) -> bool:
@@ -234,13 +241,27 @@ def run_plan(plan: Plan) -> Cell:
         prediction_rise=memory.rise,
     )
     adaptation = None if matcher.adaptation_ is None else asdict(matcher.adaptation_)
-    figures = replace(figures, adaptation=adaptation)
+    seen = _accuracies(truth, matcher.predicted_ or [], plan.left_out)
+    figures = replace(figures, adaptation=adaptation, seen_accuracy=seen[0], unseen_accuracy=seen[1])
     known = list(plan.data.labels)  # labels that the variant added follow only if they were predicted
     answers = Answers.of(plan.measured.numbers, known, truth, matcher.predicted_ or [])
     names = (plan.data.name, plan.variant.name, plan.regime.name)
     del matcher
     gc.collect()  # a trainer and its model refer to each other; the next cell's memory should not include them
     return Cell(*names, plan.seed, plan.digest, plan.settings, figures, answers, tuple(report.notes), versions())
+
+
+def _accuracies(
+    truth: Sequence[Any], predicted: Sequence[Any], left_out: set[Any]
+) -> tuple[float | None, float | None]:
+    """The accuracy on rows of labels that training saw, and of those that were left out; None if none were."""
+    if not left_out:
+        return None, None
+    groups: dict[bool, list[bool]] = {False: [], True: []}
+    for true, guess in zip(truth, predicted, strict=True):
+        groups[true in left_out].append(true == guess)
+    seen, unseen = (sum(right) / len(right) if right else None for right in (groups[False], groups[True]))
+    return seen, unseen
 
 
 def _with_labels(rows: int, texts_per_second: float | None, label_seconds: float) -> float | None:
@@ -252,8 +273,9 @@ def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:
     from transformers import set_seed
 
     set_seed(plan.seed)  # also without training: a head without pretrained weights is drawn at random
+    left_out = [id_ for id_ in plan.labels if id_ in plan.left_out]
     matcher = MaskMatcher.from_pretrained(
-        plan.model, labels=plan.labels, multi_label=plan.data.multi_label, **plan.options
+        plan.model, labels=plan.labels.removed(left_out), multi_label=plan.data.multi_label, **plan.options
     )
     watch, how = TrainingWatch(), plan.variant.unlabelled
     if plan.regime.trains:
@@ -261,6 +283,8 @@ def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:
         rows = list(plan.train.texts), list(plan.train.labels)
         more: dict[str, Any] = {} if how is None else {"unlabeled": plan.unlabelled, "self_training": how.self_training}
         matcher.fit(*rows, dev=dev, training=plan.training, callbacks=[watch], **more)
+        if left_out:
+            matcher.add_labels([plan.labels.label(id_) for id_ in left_out])
     elif how is not None:
         matcher.adapt(plan.unlabelled, force=how.force, self_training=how.self_training, seed=plan.seed)
     return matcher, watch

@@ -79,7 +79,11 @@ class Variant:
             labels_with_centroids: The number of labels whose vectors shift towards their training texts.
         """
         config = (
-            TrainingConfig().changed({**self.training, "seed": seed}).resolved(self.row, texts, labels_with_centroids)
+            TrainingConfig()
+            .changed(
+                {"calibrate": False, **self.training, "seed": seed}
+            )  # it takes as long again, and changes no answer
+            .resolved(self.row, texts, labels_with_centroids)
         )
         assert config.epochs is not None
         return replace(config, epochs=self.epoch_factor * config.epochs)

@@ -9,27 +9,32 @@ import numpy as np
 from maskmatch.data import take_examples, take_texts
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation.display import counted
+from maskmatch.label_tools.check.advice import Trials
 from maskmatch.label_tools.check.finders import (
     TEXTS_PER_LABEL,
+    by_stake,
+    find_bad_names,
     find_close,
     find_confused,
-    find_uninformative,
+    find_partial_descriptions,
     find_unmatched_and_crowding,
 )
 from maskmatch.label_tools.check.informativeness import measure
 from maskmatch.label_tools.check.label_texts import LabelTexts
 from maskmatch.label_tools.check.report import LabelCheck
-from maskmatch.label_tools.check.rewrites import Rewriter
 from maskmatch.label_tools.expansion import EncodedLabels
 from maskmatch.labels import LabelSet, LabelsLike
 
 if TYPE_CHECKING:
     from maskmatch.evaluation import EvaluationReport
+    from maskmatch.label_tools.check.findings import Advice
     from maskmatch.label_tools.check.informativeness import Informativeness
     from maskmatch.matcher import MaskMatcher
 
 ENOUGH_TEXTS = 100
 """With this many texts, low confidence is reported however many labels there are."""
+
+UNTRIED = "Without true labels no edit of a label can be tried; maskmatch adapt learns from texts without labels."
 
 LOW_COMMITMENT = 0.3
 """Below this, names gained less than 25 points of zero-shot accuracy on the label sets that were studied."""
@@ -51,6 +56,8 @@ def check_labels(
         test: Labelled texts, ``(texts, labels)`` or a data frame with both: they show which labels the classifier
             confuses. They need the classifier's labels, so ``labels`` must be left out.
     """
+    if not hasattr(matcher, "bank"):
+        raise MaskMatchError("check_labels takes a classifier first: check_labels(matcher, labels).")
     encoded = EncodedLabels(matcher, _labels_to_check(matcher, labels, test))
     rows = None if texts is None else take_texts(texts, matcher.config.input_fields)
     report, label_texts = (None, None) if test is None else _evaluate(matcher, encoded.labels, test)
@@ -58,11 +65,8 @@ def check_labels(
         rows = list(label_texts.texts)
     vectors = None if rows is None else encoded.encode_texts(rows)  # (n, dim)
     pair_notes = _untrained_pair_notes(matcher)
-    if label_texts is None and rows is not None and vectors is not None and not pair_notes:
-        label_texts = LabelTexts.nearest(rows, vectors, encoded.shifted_vectors)
-    measured, rewriter = measure(encoded, vectors), Rewriter(encoded)
-    findings = find_uninformative(encoded, measured, label_texts, rewriter)
-    findings += find_close(encoded, label_texts, rewriter)
+    measured = measure(encoded, vectors)
+    findings = find_bad_names(encoded, measured) + find_close(encoded) + find_partial_descriptions(encoded.labels)
     if vectors is None:
         notes = ["Without texts, names that are nearest to no text cannot be found."]
     elif pair_notes:
@@ -74,10 +78,20 @@ def check_labels(
     if report is not None and label_texts is not None:
         findings += find_confused(encoded.labels, report, label_texts)
         notes += report.unseen_notes
+    advice: list[Advice] = []
+    improved = encoded.labels
+    several = matcher.config.multi_label
+    if label_texts is not None and not pair_notes and not several:
+        own = vectors if texts is None and vectors is not None else encoded.encode_texts(label_texts.texts)
+        advice, improved = Trials(encoded, label_texts, own).advise()
+    elif vectors is not None and label_texts is None and not pair_notes:
+        notes += [UNTRIED]
     return LabelCheck(
         labels=encoded.labels,
         informativeness=measured,
-        findings=tuple(findings),
+        findings=tuple(by_stake(findings, report)),
+        advice=tuple(advice),
+        improved=improved,
         vectors=encoded.shifted_vectors,
         model=matcher.name,
         texts=0 if rows is None else len(rows),

@@ -1,23 +1,37 @@
-"""A finding: a problem with one or two labels, and a suggestion."""
+"""A finding: a problem with one or two labels. Advice: an edit that was tried on the texts and helped there."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from maskmatch.label_tools.check.rewrites import Rewrite
-
-FindingKind = Literal["uninformative", "close", "unmatched", "crowding", "confused"]
+FindingKind = Literal[
+    "uninformative",
+    "generic",
+    "abbreviation",
+    "language",
+    "close",
+    "contained",
+    "description",
+    "unmatched",
+    "crowding",
+    "confused",
+]
 
 HEADINGS: dict[FindingKind, str] = {
+    "confused": "Labels that the classifier confuses",
     "uninformative": "Uninformative names",
-    "close": "Names that are too close to each other",
+    "generic": "Generic names",
+    "abbreviation": "Abbreviations",
+    "language": "Names in another language or style than the others",
+    "close": "Names that mean almost the same",
+    "contained": "Names that contain another name",
+    "description": "Descriptions of some labels only",
     "unmatched": "Names that are nearest to no text",
     "crowding": "Names that are nearest to too many texts",
-    "confused": "Labels that the classifier confuses",
 }
 
 
@@ -29,23 +43,44 @@ class Finding:
         kind: The kind of problem.
         labels: The ids of the labels.
         message: The problem, in a sentence.
-        suggestion: What to do about it.
-        rewrites: New names by label id. They were encoded and checked; the suggestion states what they improve.
+        suggestion: What to do about it, in general. Edits that were tried are the advice of the check.
+        at_stake: How many of the labelled texts are wrong because of it, at most; None without labelled texts.
     """
 
     kind: FindingKind
     labels: tuple[Hashable, ...]
     message: str
     suggestion: str
-    rewrites: tuple[tuple[Hashable, str], ...] = ()
-
-    def with_rewrite(self, rewrite: Rewrite | None) -> Finding:
-        """Add new names for the labels, if there are any."""
-        if rewrite is None:
-            return self
-        return replace(self, suggestion=f"{self.suggestion} {rewrite.effect}", rewrites=rewrite.names)
+    at_stake: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to a JSON object."""
-        rewrites = [{"label": id_, "name": name} for id_, name in self.rewrites]
-        return {**vars(self), "labels": list(self.labels), "rewrites": rewrites}
+        return {**vars(self), "labels": list(self.labels)}
+
+
+AdviceKind = Literal["examples", "phrases", "name", "no description"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """An edit of one label that raised the accuracy on texts that it was not made from.
+
+    Attributes:
+        label: The label.
+        kind: What to edit: give it examples, phrases, another name, or no description.
+        texts: The examples or phrases, or the new name alone.
+        before: The accuracy before, on the texts that the edit was tried on.
+        after: The accuracy after.
+        message: The edit in a sentence.
+    """
+
+    label: Hashable
+    kind: AdviceKind
+    texts: tuple[str, ...]
+    before: float
+    after: float
+    message: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to a JSON object."""
+        return {**vars(self), "texts": list(self.texts)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.evaluation.display import counted, shorten
 from maskmatch.evaluation.html import whole_page
 from maskmatch.files import write_text
-from maskmatch.label_tools.check.findings import HEADINGS, Finding
+from maskmatch.label_tools.check.findings import HEADINGS, Advice, Finding
 from maskmatch.label_tools.check.label_map import draw_map, explained_variance, project
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ class LabelCheck:
     Attributes:
         labels: The labels.
         informativeness: How informative the names are, per name and for the whole set.
-        findings: Problems with suggestions.
+        findings: Problems, those with the most wrong texts first if there were labelled texts.
+        advice: Edits of labels that were tried on labelled texts and helped on texts that they were not made from.
+        improved: The labels with all of that advice.
         vectors: (K, dim), the label vectors.
         model: The name of the classifier that encoded the names.
         texts: The number of texts.
@@ -43,20 +45,37 @@ class LabelCheck:
     model: str
     texts: int = 0
     accuracy: float | None = None
+    advice: tuple[Advice, ...] = ()
+    improved: LabelSet | None = None
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [self._headline()]
-        for kind, heading in HEADINGS.items():
-            own = [each for each in self.findings if each.kind == kind]
-            if own:
-                lines += ["", f"{heading} ({len(own)})"]
-                lines += [line for each in own for line in (f"  {each.message}", f"    {each.suggestion}")]
+        if self.advice:
+            lines += ["", f"Tried on the texts: {self._gain()}", *(f"  {each.message}" for each in self.advice)]
+        for heading, own in self._groups():
+            lines += ["", f"{heading} ({len(own)})"]
+            for each in own:
+                stake = f" ({counted(each.at_stake, 'wrong text')})" if each.at_stake else ""
+                lines += [f"  {each.message}{stake}", f"    {each.suggestion}"]
         if not self.findings:
             lines += ["", "No problems were found."]
         if self.notes:
             lines += ["", *self.notes]
         return "\n".join(lines)
+
+    def _groups(self) -> list[tuple[str, list[Finding]]]:
+        """The findings by kind, the kind with the most wrong texts first."""
+        kinds = sorted(
+            HEADINGS,
+            key=lambda kind: -max((each.at_stake or 0 for each in self.findings if each.kind == kind), default=0),
+        )
+        groups = [(HEADINGS[kind], [each for each in self.findings if each.kind == kind]) for kind in kinds]
+        return [(heading, own) for heading, own in groups if own]
+
+    def _gain(self) -> str:
+        before, after = self.advice[0].before, self.advice[-1].after
+        return f"accuracy {before:.1%} → {after:.1%} with all {counted(len(self.advice), 'edit')}"
 
     def _headline(self) -> str:
         score = (
@@ -76,6 +95,7 @@ class LabelCheck:
             "accuracy": self.accuracy,
             "informativeness": self.informativeness.to_dict(),
             "findings": [each.to_dict() for each in self.findings],
+            "advice": [each.to_dict() for each in self.advice],
             "notes": list(self.notes),
             "labels": [
                 {
@@ -99,8 +119,8 @@ class LabelCheck:
             self._map(),
             *self._sections(),
             self._table(),
-            "<footer>Made by maskmatch. Informativeness is from 0 to 1; docs/labels.md explains how it is computed."
-            "</footer>",
+            "<footer>Made by maskmatch. Informativeness is from 0 to 1; docs/explanation/informativeness.md explains "
+            "how it is computed.</footer>",
         ]
         return whole_page("Label check", body)
 
@@ -129,14 +149,18 @@ class LabelCheck:
 
     def _sections(self) -> list[str]:
         sections = []
-        for kind, heading in HEADINGS.items():
+        if self.advice:
+            items = "".join(f"<li><div>{escape(each.message)}</div></li>" for each in self.advice)
+            sections.append(
+                f'<section><h2>Tried on the texts</h2><p>{escape(self._gain())}.</p><ol class="mistakes">{items}</ol>'
+                "</section>"
+            )
+        for heading, own in self._groups():
             items = "".join(
                 f'<li><div class="pair">{escape(each.message)}</div><div>{escape(each.suggestion)}</div></li>'
-                for each in self.findings
-                if each.kind == kind
+                for each in own
             )
-            if items:
-                sections.append(f'<section><h2>{heading}</h2><ol class="mistakes">{items}</ol></section>')
+            sections.append(f'<section><h2>{heading}</h2><ol class="mistakes">{items}</ol></section>')
         if not sections:
             sections.append("<section><h2>Findings</h2><p>No problems were found.</p></section>")
         sections += [f'<p class="quiet">{escape(note)}</p>' for note in self.notes]

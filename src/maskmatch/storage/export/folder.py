@@ -19,7 +19,9 @@ import numpy as np
 from maskmatch.config.matcher import MatcherConfig
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
+from maskmatch.labels.calibration import Calibration
 from maskmatch.labels.layout import LabelLayout
+from maskmatch.labels.scope import SCOPE, Scope
 from maskmatch.prediction.index import LabelIndex, index_available
 from maskmatch.prediction.label_scorer import LabelScorer
 from maskmatch.prediction.pipeline import Pipeline
@@ -32,13 +34,15 @@ from maskmatch.storage.layout import EXPORT_FILE, portable_name, probe, read_jso
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
 logger = logging.getLogger("maskmatch")
 
-FORMAT = 5
+FORMAT = 6
 """Counted up when an older version could not read an export of this version correctly.
 
 From 2 on, the graph averages over a pool of prompts. From 3 on, "untrained" is a field. From 4 on, the classifier may
-be adapted to unlabelled texts. From 5 on, it may smooth texts.
+be adapted to unlabelled texts. From 5 on, it may smooth texts. From 6 on, probabilities may be calibrated.
 """
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -82,9 +86,15 @@ def write_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
     from safetensors.numpy import save_file
 
     scorer = pipeline.scorer
-    learned = {"origin": scorer.origin, "neighbours": scorer.neighbours}
-    arrays = {name: array for name, array in learned.items() if array is not None}
-    save_file({"vectors": scorer.vectors, "present": scorer.layout.present, **arrays}, folder / LABELS_FILE)
+    learned = {"origin": scorer.origin, "neighbours": scorer.neighbours, "bias": scorer.bias}
+    arrays: dict[str, NDArray[Any]] = {name: array for name, array in learned.items() if array is not None}
+    if pipeline.scope is not None:
+        arrays |= {f"{SCOPE}{name}": array for name, array in pipeline.scope.to_arrays().items()}
+    elif pipeline.background is not None:
+        arrays["background"] = pipeline.background().astype(np.float16)
+    arrays |= {"vectors": scorer.vectors, "present": scorer.layout.present}
+    # The library writes the memory of an array as it is, also if it is transposed.
+    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / LABELS_FILE)
     pipeline.tokenizer.vocabulary.backend.save(str(folder / TOKENIZER_FILE))
     search = _approximate_search(pipeline)
     if search is not None:
@@ -104,6 +114,7 @@ def describe_export(pipeline: Pipeline, export: Export, folder: Path) -> None:
         "versions": export.versions,
         "config": pipeline.config.to_json(),
         "similarity": {"scale": scorer.scale, "offset": scorer.offset, "untrained": scorer.untrained},
+        "calibration": None if pipeline.calibration is None else pipeline.calibration.to_json(pipeline.labels),
         "vocabulary": pipeline.tokenizer.vocabulary.to_json(),
         **({} if search is None else {"index": asdict(search.report)}),
         "labels": [label_to_json(label) for label in pipeline.labels.labels],
@@ -149,9 +160,11 @@ def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> 
         labels = LabelSet(tuple(label_from_json(label) for label in data["labels"]))
         export = Export(*(data[name] for name in ("source", "int8", "parity", "notes", "versions")))
         vocabulary = Vocabulary.from_json(data["vocabulary"], _read_tokenizer(folder / TOKENIZER_FILE))
-        scorer = _read_scorer(folder / LABELS_FILE, config, data["similarity"])
+        scorer, scope, background = _read_scorer(folder / LABELS_FILE, config, data["similarity"])
+        saved = data.get("calibration")
+        calibration = None if saved is None else Calibration.from_json(saved, labels)
         report = SearchReport(**data["index"]) if "index" in data and with_index else None
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise MaskMatchError(f"{folder / EXPORT_FILE} is damaged: {error!r} does not fit.") from error
     if len(scorer) != len(labels) or scorer.vectors.shape[int(scorer.in_context)] != scorer.layout.size:
         raise MaskMatchError(f"{folder / LABELS_FILE} is damaged: it does not hold the vectors of the labels.")
@@ -159,7 +172,18 @@ def _read_export(folder: Path, with_index: bool, runtime: str, verify: bool) -> 
     graph = load_runtime(runtime, folder)
     label_graph = graph if config.labels_in_context else None
     index = None if report is None else _read_index(folder / INDEX_FILE, report, scorer)
-    pipeline = Pipeline(config, tokenizer, labels, scorer, graph, label_graph, index)
+    pipeline = Pipeline(
+        config,
+        tokenizer,
+        labels,
+        scorer,
+        graph,
+        label_graph,
+        index,
+        calibration=calibration,
+        scope=scope,
+        background=None if background is None else lambda: background,
+    )
     vectors = pipeline.all_vectors(tokenizer.pooled(config.prompts, [probe(config)]))
     # A wrong setting fails here, not later.
     scores = vectors if scorer.in_context else scorer.block(scorer.prepare(vectors), 0, min(len(scorer), PROBED))
@@ -192,7 +216,10 @@ def _read_index(path: Path, report: SearchReport, scorer: LabelScorer) -> Measur
     return MeasuredIndex(LabelIndex.read(path, scorer.vectors), report)
 
 
-def _read_scorer(path: Path, config: MatcherConfig, numbers: dict[str, Any]) -> LabelScorer:
+def _read_scorer(
+    path: Path, config: MatcherConfig, numbers: dict[str, Any]
+) -> tuple[LabelScorer, Scope | None, NDArray[np.float32] | None]:
+    """The scorer; what texts of the labels look like; and the vectors of names from many domains."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -208,7 +235,8 @@ def _read_scorer(path: Path, config: MatcherConfig, numbers: dict[str, Any]) -> 
         raise MaskMatchError(f"{path} or {EXPORT_FILE} beside it is damaged: it holds NaN or inf.")
     untrained = numbers.get("untrained", offset == config.similarity.row.offset)  # older exports do not say
     layout = LabelLayout(tensors["present"].sum(axis=1))
-    return LabelScorer(
+    arrays = {name.removeprefix(SCOPE): each for name, each in tensors.items() if name.startswith(SCOPE)}
+    scorer = LabelScorer(
         tensors["vectors"],
         layout,
         config.similarity,
@@ -218,4 +246,8 @@ def _read_scorer(path: Path, config: MatcherConfig, numbers: dict[str, Any]) -> 
         config.labels_in_context,
         tensors.get("origin"),
         tensors.get("neighbours"),
+        tensors.get("bias"),
     )
+    background = tensors.get("background")
+    scope = Scope.from_arrays(arrays) if arrays else None
+    return scorer, scope, None if background is None else background.astype(np.float32)

@@ -65,7 +65,10 @@ class ExportedMatcher(Predictor):
         recover(path)
         pipeline, export = read_export(path, with_index=search != "exact", runtime=runtime, verify=verify)
         config = pipeline.config.changed({"threshold": threshold, "abstain": abstain, "search": search})
-        matcher = cls(replace(pipeline, config=config), export, str(path), verbose=verbose)
+        calibration = pipeline.calibration
+        if threshold is not None and calibration is not None:  # one threshold for all labels
+            calibration = replace(calibration, thresholds={})
+        matcher = cls(replace(pipeline, config=config, calibration=calibration), export, str(path), verbose=verbose)
         matcher.loaded_from = resolved(path), {"runtime": runtime, "verify": verify}
         if threshold is not None:
             matcher.check_multi_label()
@@ -76,10 +79,10 @@ class ExportedMatcher(Predictor):
         if self.loaded_from is None:
             raise MaskMatchError("Only an export that was loaded from a folder can be sent to another process.")
         folder, options = self.loaded_from
-        threshold = self.config.threshold if self.config.multi_label else None
+        several = self.config.multi_label and not self._pipeline.thresholds
         options = {
             **options,
-            "threshold": threshold,
+            "threshold": self.config.threshold if several else None,
             "abstain": self.config.abstain,
             "search": self.config.search,
             "verbose": self.verbose,

@@ -57,7 +57,7 @@ class Training:
         self._matcher = MaskMatcher.from_pretrained(model, labels=list(names), task=task, device="cpu")
 
     def run(self) -> Mapping[str, Any]:
-        self._matcher.fit(self._texts, self._labels, **self._options)
+        self._matcher.fit(self._texts, self._labels, **self._options, calibrate=False)
         assert self._matcher.training_ is not None
         return {"steps": self._matcher.training_.steps}
 
