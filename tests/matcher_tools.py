@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from maskmatch import MaskMatcher
-from maskmatch.model.label_bank import LabelBank
+from maskmatch.model.model_bank import ModelBank
 from maskmatch.storage.folder import Classifier
 
 if TYPE_CHECKING:
@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 
 def new_matcher(encoder: Encoder, config: MatcherConfig, labels: LabelSet | None = None) -> MaskMatcher:
     """A classifier that knows nothing but its encoder, config and labels."""
-    return MaskMatcher(Classifier(encoder, LabelBank.of(encoder, config, labels=labels)))
+    return MaskMatcher(Classifier(encoder, ModelBank.of(encoder, config, labels=labels)))

@@ -255,8 +255,7 @@ class MaskMatcher(LoadedClassifier):
         if not phrases:
             raise MaskMatchError("There are no phrases; give at least one.")
         with showing_progress(self.verbose):
-            vectors: NDArray[np.float32] = self._bank.read(list(phrases)).float().cpu().numpy()
-        return vectors
+            return self._bank.read(list(phrases))
 
     # -- labels ----------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ def _vectors(matcher: MaskMatcher) -> tuple[np.ndarray[Any, Any], np.ndarray[Any
     prediction = matcher.pipeline
     assert matcher.labels is not None
     labels = matcher.bank.vectors()
-    return prediction.all_vectors(prediction.tokenize(TEXTS)), labels.numpy()
+    return prediction.all_vectors(prediction.tokenize(TEXTS)), labels
 
 
 def test_a_pool_is_the_mean_of_its_prompts(tiny: Callable[[str], Path]) -> None:

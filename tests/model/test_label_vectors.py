@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -11,8 +12,8 @@ from hypothesis import strategies as st
 
 from maskmatch.labels import Label, LabelSet
 from maskmatch.labels.layout import LabelLayout
+from maskmatch.labels.vector_cache import VectorCache
 from maskmatch.model.label_sources import MatrixLabels, WordLabels
-from maskmatch.model.vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,17 +47,17 @@ class Counting:
         self.asked: list[list[str]] = []
         self.factor = factor
 
-    def __call__(self, texts: Sequence[str]) -> torch.Tensor:
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
         self.asked.append(list(texts))
-        return torch.tensor([[[self.factor * len(text), ord(text[0])]] for text in texts])  # (F, 1, 2)
+        return np.array([[[self.factor * len(text), ord(text[0])]] for text in texts], np.float32)  # (F, 1, 2)
 
 
 def test_only_texts_that_are_missing_are_encoded() -> None:
     cache, encode = VectorCache(), Counting()
 
-    def look_up(*texts: str) -> torch.Tensor:
+    def look_up(*texts: str) -> np.ndarray:
         vectors = cache.look_up(texts, (1, "k"), encode)
-        assert torch.equal(vectors, Counting()(texts)), "the order is that of the request"
+        assert np.array_equal(vectors, Counting()(texts)), "the order is that of the request"
         return vectors
 
     look_up("a", "bb")
@@ -80,7 +81,7 @@ def test_the_cache_always_gives_what_encoding_would(requests: list[list[str]]) -
     for texts in requests:
         calls = len(encode.asked)
         vectors = cache.look_up(texts, (0, ""), encode)
-        assert torch.equal(vectors, Counting()(texts))
+        assert np.array_equal(vectors, Counting()(texts))
         newly = {text for asked in encode.asked[calls:] for text in asked}
         assert newly == set(texts) - before
         before = set(texts)
@@ -98,9 +99,9 @@ def test_other_weights_or_another_key_start_afresh(weights: int, key: str) -> No
 
 def test_vectors_from_elsewhere_are_cached() -> None:
     cache, encode = VectorCache(), Counting()
-    read = torch.tensor([[[7.0, 7.0]], [[8.0, 8.0]]])
+    read = np.array([[[7.0, 7.0]], [[8.0, 8.0]]], np.float32)
     cache.fill(["a", "bb"], read, (4, "k"))
-    assert torch.equal(cache.look_up(["a", "bb"], (4, "k"), encode), read)
+    assert np.array_equal(cache.look_up(["a", "bb"], (4, "k"), encode), read)
     assert cache.look_up(["bb", "ccc"], (4, "k"), encode)[:, 0, 0].tolist() == [8.0, 3.0]
     assert encode.asked == [["ccc"]]
 

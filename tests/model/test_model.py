@@ -15,6 +15,7 @@ from maskmatch.config.methods import ANY_TEXT_METHODS, Method
 from maskmatch.config.similarity import SimilarityConfig
 from maskmatch.labels import LabelSet
 from maskmatch.labels.layout import LabelLayout
+from maskmatch.labels.reading import READINGS
 from maskmatch.model.encoder import TokenBatch, pad
 from maskmatch.model.matching import MatchingModel
 from maskmatch.prompts import FieldText, PromptTokenizer, TokenizedPrompts
@@ -51,7 +52,7 @@ class Case:
         torch.manual_seed(0)
         self.model = MatchingModel(replace(encoder, model=copy.deepcopy(encoder.model)), config)
         self.model.labels.set_count(len(LABELS))
-        self.layout = LabelLayout.of([self.model.labels.texts(label) for label in LABELS.labels])
+        self.layout = LabelLayout.of([READINGS[self.model.method.label_source].texts(label) for label in LABELS.labels])
         tokenize = PromptTokenizer(encoder.tokenizer, config.max_length)
         self.texts = tokenize(config.prompt, [{"text": FieldText(text)} for text in TEXTS])
         self.labels = tokenize(config.label_prompt, [{"label": FieldText(text)} for text in self.layout.texts])

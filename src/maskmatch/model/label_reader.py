@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from maskmatch.model.centroids import check_examples
-from maskmatch.prompts import FieldText, tokenize_texts
+from maskmatch.prompts import FieldText, tokenize_label_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +15,6 @@ if TYPE_CHECKING:
     from maskmatch.labels import LabelText
     from maskmatch.model.matching import MatchingModel
     from maskmatch.prompts import PromptTokenizer, TokenizedPrompts
-
-logger = logging.getLogger("maskmatch")
 
 
 @dataclass(frozen=True)
@@ -32,19 +26,7 @@ class LabelReader:
 
     def label_prompts(self, texts: Sequence[LabelText]) -> TokenizedPrompts:
         """Names and phrases in the label prompt, examples in the input prompt."""
-        config = self.model.settings
-        names = [place for place, text in enumerate(texts) if isinstance(text, str)]
-        examples = [text.text for text in texts if not isinstance(text, str)]
-        fields = [{"label": FieldText(str(texts[place]))} for place in names]
-        prompts = self.tokenizer.pooled(config.label_prompts, fields)
-        if examples:
-            check_examples(config)
-            others = sorted(set(range(len(texts))) - set(names))
-            read = tokenize_texts(self.tokenizer, config, examples, None)
-            prompts = prompts.followed_by(read).select(np.argsort([*names, *others]))
-        if prompts.cut.any():
-            logger.warning("%d label texts were longer than the maximum length and were truncated.", prompts.cut.sum())
-        return prompts
+        return tokenize_label_texts(self.tokenizer, self.model.settings, texts)
 
     def encode(self, prompts: TokenizedPrompts) -> torch.Tensor:
         """The vectors of label texts: (F, masks, dim)."""

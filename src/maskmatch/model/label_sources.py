@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from maskmatch.config.methods import LabelSource as SourceName
-    from maskmatch.labels import Label, LabelText
+    from maskmatch.labels import LabelText
     from maskmatch.model.label_reader import LabelReader
     from maskmatch.prompts import TokenizedPrompts
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class LabelSource(nn.Module):
     """A source of label vectors.
 
-    A new source is a subclass, a row in LABEL_SOURCES and a name in ``config/methods.py``.
+    A new source is a subclass, a row in LABEL_SOURCES, what it reads of a label (``labels/reading.py``), and a name in
+    ``config/methods.py``.
 
     Args:
         dimension: The size of a hidden state.
@@ -31,14 +32,6 @@ class LabelSource(nn.Module):
 
     def __init__(self, dimension: int, words: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
-
-    def texts(self, label: Label) -> tuple[LabelText, ...]:
-        """The label texts from which a label's vectors are computed, one vector each."""
-        raise NotImplementedError
-
-    def parts(self, label: Label) -> tuple[LabelText, ...]:
-        """All that is read for a label: its label texts, and its examples if the source can read them."""
-        return self.texts(label)
 
     def read(self, texts: Sequence[LabelText], reader: LabelReader) -> torch.Tensor:
         """The vectors of label texts without a gradient: (F, masks, dim)."""
@@ -79,14 +72,6 @@ class LabelSource(nn.Module):
 class PromptLabels(LabelSource):
     """The encoder reads each label text in the label prompt."""
 
-    def texts(self, label: Label) -> tuple[LabelText, ...]:
-        """The name with its description, then each phrase."""
-        return label.texts
-
-    def parts(self, label: Label) -> tuple[LabelText, ...]:
-        """The label texts, then the examples."""
-        return label.parts
-
     def read(self, texts: Sequence[LabelText], reader: LabelReader) -> torch.Tensor:
         """The vectors of label texts without a gradient: (F, masks, dim)."""
         return reader.encode(reader.label_prompts(texts))
@@ -107,10 +92,6 @@ class WordLabels(LabelSource):
     def __init__(self, dimension: int, words: Callable[[torch.Tensor], torch.Tensor]) -> None:
         super().__init__(dimension, words)
         self._word_vectors = words
-
-    def texts(self, label: Label) -> tuple[LabelText, ...]:
-        """The words that stand for the label at a mask."""
-        return label.verbalizer
 
     def read(self, texts: Sequence[LabelText], reader: LabelReader) -> torch.Tensor:
         """The vectors of label texts without a gradient: (F, 1, dim)."""
@@ -140,10 +121,6 @@ class MatrixLabels(LabelSource):
         super().__init__(dimension, words)
         self._dimension = dimension
         self.weight = nn.Parameter(torch.empty(0, dimension))
-
-    def texts(self, label: Label) -> tuple[LabelText, ...]:
-        """The name alone, whatever phrases there are: there is one vector per label."""
-        return (label.name,)
 
     def read(self, texts: Sequence[LabelText], reader: LabelReader) -> torch.Tensor:
         """The learned vectors of all labels: (K, 1, dim)."""

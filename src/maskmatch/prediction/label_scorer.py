@@ -67,7 +67,7 @@ class LabelScorer:
     @classmethod
     def of(cls, vectors: NDArray[np.float32], layout: LabelLayout, config: SimilarityConfig, **how: Any) -> LabelScorer:
         """A scorer for the vectors of all label texts, (F, masks, dim)."""
-        return cls(_prepared(vectors, config), layout, config, **how)
+        return cls(prepared(vectors, config), layout, config, **how)
 
     @classmethod
     def in_context_of(cls, layout: LabelLayout, config: SimilarityConfig, **how: Any) -> LabelScorer:
@@ -76,7 +76,7 @@ class LabelScorer:
 
     def for_texts(self, vectors: NDArray[np.float32]) -> LabelScorer:
         """The same labels as they were read with some texts, (n, F, masks, dim)."""
-        return replace(self, vectors=_prepared(vectors, self.config))
+        return replace(self, vectors=prepared(vectors, self.config))
 
     def adapted(self, adaptation: Adaptation | None) -> LabelScorer:
         """The same labels, adapted to unlabelled texts."""
@@ -117,7 +117,7 @@ class LabelScorer:
 
     def prepare(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
         """Input vectors as they are compared: (n, masks, dim) → (n, dim), or (n, masks, dim) for late interaction."""
-        rows = _prepared(inputs, self.config)
+        rows = prepared(inputs, self.config)
         if self.origin is not None:
             rows = centred(rows, self.origin)
         if self.neighbours is None:
@@ -229,7 +229,7 @@ def sigmoid(scores: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.where(scores >= 0, 1.0, powers) / (1.0 + powers)).astype(scores.dtype, copy=False)
 
 
-def _prepared(vectors: NDArray[Any], config: SimilarityConfig) -> NDArray[np.float32]:
+def prepared(vectors: NDArray[Any], config: SimilarityConfig) -> NDArray[np.float32]:
     """Vectors as they are compared: (…, masks, dim) → (…, dim), or (…, masks, dim) for late interaction."""
     return np.ascontiguousarray(config.row.numpy(config.mask_join.numpy(vectors)), dtype=np.float32)
 

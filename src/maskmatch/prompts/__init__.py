@@ -2,6 +2,7 @@
 
 from maskmatch.prompts.batches import TokenizedPrompts
 from maskmatch.prompts.fields import FieldText, field_texts, tokenize_texts
+from maskmatch.prompts.label_texts import tokenize_label_texts
 from maskmatch.prompts.template import FIELDS, Prompt
 from maskmatch.prompts.tokenizer import PromptTokenizer
 from maskmatch.prompts.vocabulary import Vocabulary
@@ -14,5 +15,6 @@ __all__ = [
     "TokenizedPrompts",
     "Vocabulary",
     "field_texts",
+    "tokenize_label_texts",
     "tokenize_texts",
 ]

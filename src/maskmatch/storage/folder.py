@@ -23,7 +23,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
 
 from maskmatch.config.matcher import MatcherConfig
@@ -34,8 +36,8 @@ from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.labels.calibration import Calibration
 from maskmatch.model.default_calibration import default_calibration
 from maskmatch.model.encoder import Encoder, move_encoder
-from maskmatch.model.label_bank import LabelBank
 from maskmatch.model.mlm_head import Head, HeadConfig, pretrained_head
+from maskmatch.model.model_bank import ModelBank
 from maskmatch.storage.integrity import check_files, is_file_name, read_stable, revision, signed
 from maskmatch.storage.layout import (
     CONFIG_FILE,
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import torch
+    from numpy.typing import NDArray
 
 logger = logging.getLogger("maskmatch")
 
@@ -75,7 +78,7 @@ class Classifier:
     """
 
     encoder: Encoder
-    bank: LabelBank
+    bank: ModelBank
     training: TrainingSummary | None = None
     evaluation: Mapping[str, Any] | None = None
     revision: str | None = None
@@ -125,7 +128,7 @@ class _Known:
 
     config: dict[str, Any]
     labels: list[dict[str, Any]]
-    tensors: dict[str, torch.Tensor]
+    arrays: dict[str, NDArray[Any]]
     metadata: dict[str, str]
     learned: dict[str, torch.Tensor]
     centroids: int
@@ -133,21 +136,22 @@ class _Known:
     calibration: dict[str, Any] | None
 
     @classmethod
-    def of(cls, bank: LabelBank) -> _Known:
-        tensors, metadata = bank.state_dict()
+    def of(cls, bank: ModelBank) -> _Known:
+        arrays, metadata = bank.state_dict()
         labels = [label_to_json(label) for label in bank.known_labels.labels]
         learned = _plain(bank.learned_state())
         adapted = 0 if bank.adaptation is None else bank.adaptation.texts
         calibration = None if bank.calibration is None else bank.calibration.to_json(bank.known_labels)
-        parts = bank.config.to_json(), labels, _plain(tensors), metadata, learned, len(bank.centroids), adapted
+        parts = bank.config.to_json(), labels, arrays, metadata, learned, len(bank.centroids), adapted
         return cls(*parts, calibration)
 
 
 def _write_files(classifier: Classifier, known: _Known, folder: Path) -> None:
     bank, learned = classifier.bank, known.learned
     classifier.encoder.save(folder)
-    if known.tensors:
-        save_file(known.tensors, folder / LABELS_FILE, metadata={**known.metadata, "weights": _fingerprint(folder)})
+    if known.arrays:
+        arrays = {name: np.ascontiguousarray(array) for name, array in known.arrays.items()}
+        save_arrays(arrays, folder / LABELS_FILE, metadata={**known.metadata, "weights": _fingerprint(folder)})
     if learned:
         save_file(learned, folder / HEAD_FILE)
     head = bank.model.head_config
@@ -165,7 +169,7 @@ def _write_files(classifier: Classifier, known: _Known, folder: Path) -> None:
         "labels_with_centroids": known.centroids,
         "adapted_to_texts": known.adapted,
         "calibration": known.calibration,
-        "keeps_texts": KEPT_TEXTS in known.tensors,
+        "keeps_texts": KEPT_TEXTS in known.arrays,
         "training": None if classifier.training is None else asdict(classifier.training),
         "evaluation": None if classifier.evaluation is None else dict(classifier.evaluation),
     }
@@ -212,7 +216,7 @@ def new_classifier(
     move_encoder(encoder, device)
     config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))
     head = pretrained_head(folder, source) if config.method.has_word_head else None
-    bank = LabelBank.of(encoder, config, head)
+    bank = ModelBank.of(encoder, config, head)
     bank.learn(calibration=default_calibration(encoder.source, config))
     return Classifier(encoder, bank)
 
@@ -249,7 +253,7 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
     encoder = replace(Encoder.load(folder, source), source=str(data.get("encoder") or source))
     move_encoder(encoder, device)
     head = None if head_config is None else Head.of_saved(head_config, learned)
-    bank = LabelBank.of(encoder, config, head, labels)
+    bank = ModelBank.of(encoder, config, head, labels)
     try:
         bank.load_learned_state(learned, untrained=data.get("untrained"))
     except MaskMatchError as error:
@@ -265,7 +269,7 @@ def _read_classifier(folder: Path, source: str, device: str | None, verify: bool
     return Classifier(encoder, bank, training, data.get("evaluation"), own_revision)
 
 
-def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> bool:
+def _load_labels(bank: ModelBank, folder: Path, *, verified: bool) -> bool:
     """Load label vectors and centroids; returns whether they still belong to the weights and labels of the folder.
 
     Args:
@@ -280,7 +284,8 @@ def _load_labels(bank: LabelBank, folder: Path, *, verified: bool) -> bool:
     _check_finite(tensors, folder)
     same_weights = verified or metadata.get("weights") == _fingerprint(folder)
     try:
-        whole = bank.load_state_dict(tensors, metadata, same_weights=same_weights)
+        arrays = {name: _array(tensor) for name, tensor in tensors.items()}
+        whole = bank.load_state_dict(arrays, metadata, same_weights=same_weights)
     except MaskMatchError as error:
         raise MaskMatchError(f"{path} is damaged: {error}") from None
     if verified and not whole:  # all files are as they were saved: they are of two saves
@@ -299,6 +304,12 @@ def _check_finite(tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
 
 def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().clone().contiguous().cpu() for name, tensor in tensors.items()}
+
+
+def _array(tensor: torch.Tensor) -> NDArray[Any]:
+    """A tensor as an array; numpy has no bfloat16."""
+    array: NDArray[Any] = (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    return array
 
 
 def _read_tensors(path: Path) -> dict[str, torch.Tensor]:

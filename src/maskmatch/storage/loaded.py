@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from maskmatch.evaluation import EvaluationReport
     from maskmatch.labels import LabelsLike
     from maskmatch.model.encoder import Encoder
-    from maskmatch.model.label_bank import LabelBank
     from maskmatch.model.matching import MatchingModel
+    from maskmatch.model.model_bank import ModelBank
     from maskmatch.prediction.pipeline import Pipeline
 
 Own = TypeVar("Own", bound="LoadedClassifier")
@@ -55,7 +55,7 @@ class LoadedClassifier(Predictor):
         super().__init__(verbose=verbose)
         self.encoder: Encoder = classifier.encoder
         self.training_: TrainingSummary | None = classifier.training
-        self._bank: LabelBank = classifier.bank
+        self._bank: ModelBank = classifier.bank
         self._evaluation: Mapping[str, Any] | None = classifier.evaluation  # of the last report, until labels change
         self._source = source  # where it was loaded from or saved to
         self._folder = None if source is None or classifier.revision is None else resolved(Path(source))
@@ -144,7 +144,7 @@ class LoadedClassifier(Predictor):
         return self._bank.labels
 
     @property
-    def bank(self) -> LabelBank:
+    def bank(self) -> ModelBank:
         """All that is known of labels: their vectors, centroids, version."""
         return self._bank
 

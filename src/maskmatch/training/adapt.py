@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.labels import LabelSet
-    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.model_bank import ModelBank
     from maskmatch.prediction.label_scorer import LabelScorer
     from maskmatch.prediction.pipeline import Pipeline
     from maskmatch.training.dev import DevData
@@ -102,7 +102,7 @@ class AdaptationSummary:
 
 
 def adapt_bank(
-    bank: LabelBank,
+    bank: ModelBank,
     texts: DrawnTexts,
     *,
     dev: DevData | None = None,

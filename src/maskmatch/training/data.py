@@ -13,12 +13,14 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold
 from maskmatch.evaluation.display import excerpt
 from maskmatch.labels.adaptation import unit
+from maskmatch.labels.centroids import Centroids, rows_per_label, training_weight
 from maskmatch.labels.kept_texts import KeptTexts
 from maskmatch.labels.scope import Scope
 from maskmatch.labels.targets import target_array
 from maskmatch.model.anchors import Anchors
-from maskmatch.model.centroids import Centroids, rows_per_label, training_weight
 from maskmatch.model.encoder import length_batches
+from maskmatch.model.model_bank import as_array
+from maskmatch.prediction.label_scorer import prepared
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.training.checkpoints import digest
 from maskmatch.training.label_sampling import LabelMemory, samples_labels
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.config.training import LabelEncoding
     from maskmatch.labels.layout import LabelLayout
-    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.model_bank import ModelBank
     from maskmatch.prompts import TokenizedPrompts
 
 ROWS_FOR_OFFSET = 256
@@ -117,7 +119,7 @@ class TrainingData:
 
 
 def training_data(
-    bank: LabelBank,
+    bank: ModelBank,
     texts: Sequence[Any],
     rows: Sequence[Any],
     *,
@@ -145,7 +147,7 @@ def training_data(
     held = current_vectors(bank, prompts) if holds else None
     memory = None
     if label_prompts is not None and _samples(config, label_encoding, layout):
-        vectors = bank.model.similarity.prepare(bank.text_vectors(layout.texts))  # (F, dim)
+        vectors = bank.model.similarity.prepare(_on_device(bank, bank.text_vectors(layout.texts)))  # (F, dim)
         held_labels = None if held is None else held[len(prompts) :]
         memory = LabelMemory(label_prompts, layout, vectors, bank.tokenizer.vocabulary.pad_id, held=held_labels)
     return TrainingData(
@@ -172,18 +174,18 @@ def _samples(config: MatcherConfig, label_encoding: LabelEncoding, layout: Label
     return False
 
 
-def current_vectors(bank: LabelBank, prompts: TokenizedPrompts) -> torch.Tensor:
+def current_vectors(bank: ModelBank, prompts: TokenizedPrompts) -> torch.Tensor:
     """The vectors of texts and label texts with the weights of now, with unit norm: (n + F, dim).
 
     Labels that are read with each text have no vectors of their own: (n, dim).
     """
     means = [bank.model.encode(prompts).mean(dim=1)]
     if not bank.config.labels_in_context:
-        means.append(bank.text_vectors(bank.layout.texts).mean(dim=1))
+        means.append(_on_device(bank, bank.text_vectors(bank.layout.texts)).mean(dim=1))
     return normalize(torch.cat(means), dim=-1).cpu()
 
 
-def fit_offset(bank: LabelBank, data: TrainingData) -> None:
+def fit_offset(bank: ModelBank, data: TrainingData) -> None:
     """With several labels per text: move the offset of the logits to where it fits the training rows best.
 
     A short training run learns which labels are more similar than others long before the offset has moved to the range
@@ -197,7 +199,7 @@ def fit_offset(bank: LabelBank, data: TrainingData) -> None:
 
 
 def centroids_and_scope(
-    bank: LabelBank, data: TrainingData, maximum: float, others: TokenizedPrompts | None = None
+    bank: ModelBank, data: TrainingData, maximum: float, others: TokenizedPrompts | None = None
 ) -> tuple[Centroids, Scope | None]:
     """The centroids of each label's training texts, and how texts are spread around them, with the weights of now.
 
@@ -208,21 +210,29 @@ def centroids_and_scope(
         others: Texts that are known to be out of scope.
     """
     ids, rows = list(bank.known_labels), rows_per_label(data.targets)
-    vectors = bank.model.encode(data.texts.select(np.concatenate(list(rows.values()))))
-    owners = torch.from_numpy(np.repeat(np.arange(len(rows)), [len(own) for own in rows.values()]))
+    vectors = as_array(bank.model.encode(data.texts.select(np.concatenate(list(rows.values())))))
+    owners = np.repeat(np.arange(len(rows)), [len(own) for own in rows.values()])
     counts = np.bincount(data.targets, minlength=len(ids))
     weights = [training_weight(int(counts[place]), maximum) for place in rows]
     centroids = Centroids.of([ids[place] for place in rows], vectors, owners, weights)
     if bank.config.similarity.mask_join.late or not bank.config.similarity.row.unit_norm:
         return centroids, None
-    texts, means = (bank.model.similarity.prepare(part).float().cpu().numpy() for part in (vectors, centroids.vectors))
-    outside = None
-    if others is not None:
-        outside = bank.model.similarity.prepare(bank.model.encode(others)).float().cpu().numpy()
-    return centroids, Scope.of(texts, owners.numpy(), means, outside)
+    outside = None if others is None else as_array(bank.model.encode(others))
+    texts, means, outside = (
+        None if part is None else prepared(part, bank.config.similarity)
+        for part in (vectors, centroids.vectors, outside)
+    )
+    assert texts is not None
+    assert means is not None
+    return centroids, Scope.of(texts, owners, means, outside)
 
 
-def kept_texts(bank: LabelBank, texts: Sequence[Any], rows: Sequence[Any]) -> KeptTexts:
+def _on_device(bank: ModelBank, vectors: NDArray[np.float32]) -> torch.Tensor:
+    """Vectors as a tensor where the model computes."""
+    return torch.from_numpy(vectors).to(bank.model.device)
+
+
+def kept_texts(bank: ModelBank, texts: Sequence[Any], rows: Sequence[Any]) -> KeptTexts:
     """Training texts with their vectors, to be kept with the classifier."""
     pipeline = torch_pipeline(bank)
     vectors = pipeline.scorer.prepare(pipeline.all_vectors(pipeline.tokenize(texts)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from maskmatch.data import Examples, is_table, take_examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import best_threshold, measure, multi_label_accuracy, multi_label_micro_f1
@@ -17,7 +19,7 @@ from maskmatch.training.held_out import score_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.model_bank import ModelBank
     from maskmatch.training.calibration import HeldOut
 
 logger = logging.getLogger("maskmatch")
@@ -47,7 +49,7 @@ class DevData:
         bank: The model and its labels.
     """
 
-    def __init__(self, dev: Any, bank: LabelBank) -> None:
+    def __init__(self, dev: Any, bank: ModelBank) -> None:
         examples = take_dev(dev, bank.config.fields)
         labels, multi_label = bank.known_labels, bank.config.multi_label
         self._bank = bank
@@ -70,7 +72,7 @@ class DevData:
         """The scores of the rows by the weights of now, to calibrate by."""
         return score_rows(self._bank, self._texts, self._rows, "dev")
 
-    def finished(self, bank: LabelBank) -> dict[str, float]:
+    def finished(self, bank: ModelBank) -> dict[str, float]:
         """With several labels per text: the metrics of a finished classifier, with its own thresholds."""
         micro = multi_label_micro_f1(self._rows, torch_pipeline(bank).predict(self.prompts).labels)
         return {"score": micro, "micro_f1": micro, "threshold": bank.config.threshold}
@@ -88,7 +90,7 @@ class DevData:
         """Whether weights and label vectors are finite: very large weights overflow on the way to a vector."""
         if not all_finite(self._bank.model):
             return False
-        return self._bank.config.labels_in_context or bool(self._bank.vectors().isfinite().all())
+        return self._bank.config.labels_in_context or bool(np.isfinite(self._bank.vectors()).all())
 
     def metrics(self, labels: Sequence[Any]) -> dict[str, float]:
         """The task's metric as "score" and by its name, and accuracy, of predicted labels: one per text."""

@@ -12,8 +12,8 @@ import numpy as np
 from transformers import set_seed
 
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
+from maskmatch.labels.centroids import NO_CENTROIDS
 from maskmatch.labels.targets import check_trainable, has_several, label_set_of, row_labels
-from maskmatch.model.centroids import NO_CENTROIDS
 from maskmatch.prediction.answers import warn_truncated
 from maskmatch.training.calibration import ADDED_OFFSET, HeldOut, expected_temperature, fit_calibration, fit_curve
 from maskmatch.training.data import TrainingData, centroids_and_scope, fit_offset, kept_texts, training_data
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from maskmatch.config.training import TrainingConfig, TrainingSummary
     from maskmatch.data import Examples
     from maskmatch.labels import LabelSet
-    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.model_bank import ModelBank
     from maskmatch.prompts import TokenizedPrompts
 
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 class Fitted:
     """Result of a training run: the bank with the trained model and labels, and a summary."""
 
-    bank: LabelBank
+    bank: ModelBank
     summary: TrainingSummary
 
 
 def fit_bank(
-    bank: LabelBank,
+    bank: ModelBank,
     examples: Examples,
     *,
     dev: Any,
@@ -102,7 +102,7 @@ def fit_bank(
     return Fitted(training, summary)
 
 
-def _checked_extras(bank: LabelBank, config: TrainingConfig, out_of_scope: Sequence[Any]) -> TokenizedPrompts | None:
+def _checked_extras(bank: ModelBank, config: TrainingConfig, out_of_scope: Sequence[Any]) -> TokenizedPrompts | None:
     """Texts out of scope in their prompts; raise before training if they, or kept texts, do not fit the settings."""
     similarity = bank.config.similarity
     if config.keep_texts and not (bank.config.uses_centroids and not similarity.mask_join.late):
@@ -120,7 +120,7 @@ def _checked_extras(bank: LabelBank, config: TrainingConfig, out_of_scope: Seque
 
 
 def _trained(
-    bank: LabelBank,
+    bank: ModelBank,
     labels: LabelSet,
     texts: Sequence[Any],
     rows: Sequence[Any],
@@ -130,7 +130,7 @@ def _trained(
     callbacks: Sequence[TrainerCallback],
     trained: bool,
     others: TokenizedPrompts | None = None,
-) -> tuple[LabelBank, TrainingSummary, DevData | None]:
+) -> tuple[ModelBank, TrainingSummary, DevData | None]:
     """Train a copy of a bank on rows: the copy, a summary, and the dev data."""
     training = bank.copy()
     set_seed(config.seed)  # before anything is drawn, such as a label matrix
@@ -152,20 +152,20 @@ def _trained(
 
 
 def _train_fold(
-    bank: LabelBank,
+    bank: ModelBank,
     labels: LabelSet,
     texts: Sequence[Any],
     rows: Sequence[Any],
     config: TrainingConfig,
     *,
     trained: bool,
-) -> LabelBank:
+) -> ModelBank:
     return _trained(bank, labels, texts, rows, dev=None, config=config, callbacks=(), trained=trained)[0]
 
 
 def calibrated(
-    bank: LabelBank, summary: TrainingSummary, held: HeldOut | None, seed: int, evaluate: DevData | None = None
-) -> tuple[LabelBank, TrainingSummary]:
+    bank: ModelBank, summary: TrainingSummary, held: HeldOut | None, seed: int, evaluate: DevData | None = None
+) -> tuple[ModelBank, TrainingSummary]:
     """Calibrate probabilities on rows that were not trained on. Without such rows, by what is usual for so few rows."""
     labels, config = bank.known_labels, bank.config
     if config.multi_label:
@@ -188,7 +188,7 @@ def calibrated(
     return bank, replace(summary, calibrated_on=found.source)
 
 
-def _for_rows(bank: LabelBank, labels: Sequence[Any], trained: bool) -> LabelBank:
+def _for_rows(bank: ModelBank, labels: Sequence[Any], trained: bool) -> ModelBank:
     """The bank; one for several labels per text if the rows have several."""
     if bank.config.multi_label or not has_several(labels):
         return bank
@@ -198,7 +198,7 @@ def _for_rows(bank: LabelBank, labels: Sequence[Any], trained: bool) -> LabelBan
 
 
 @contextmanager
-def _restored_on_error(bank: LabelBank) -> Iterator[None]:
+def _restored_on_error(bank: ModelBank) -> Iterator[None]:
     """Keep the bank of the caller as it was if rows or settings are wrong: a copy is trained.
 
     The encoder is shared: if training diverged or was interrupted, the bank is no longer what it was.
@@ -216,7 +216,7 @@ def _restored_on_error(bank: LabelBank) -> Iterator[None]:
 
 
 def _add_centroids(
-    bank: LabelBank,
+    bank: ModelBank,
     data: TrainingData,
     summary: TrainingSummary,
     evaluate: DevData | None,

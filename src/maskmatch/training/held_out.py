@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maskmatch.config.training import TrainingConfig
-    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.model_bank import ModelBank
 
 logger = logging.getLogger("maskmatch")
 
@@ -87,7 +87,7 @@ def fold_rows(rows: Sequence[Any], multi_label: bool, seed: int) -> list[list[in
     return chosen
 
 
-def score_rows(bank: LabelBank, texts: Sequence[Any], rows: Sequence[Any], source: str) -> HeldOut:
+def score_rows(bank: ModelBank, texts: Sequence[Any], rows: Sequence[Any], source: str) -> HeldOut:
     """The scores of labelled rows, without calibration."""
     plain, before = bank.copy(), bank.calibration
     # The offset of labels that were added after training is part of the scores.
@@ -110,11 +110,11 @@ def score_rows(bank: LabelBank, texts: Sequence[Any], rows: Sequence[Any], sourc
 
 
 def cross_fitted(
-    bank: LabelBank,
+    bank: ModelBank,
     texts: Sequence[Any],
     rows: Sequence[Any],
     config: TrainingConfig,
-    train: Callable[[Sequence[Any], Sequence[Any], TrainingConfig], LabelBank],
+    train: Callable[[Sequence[Any], Sequence[Any], TrainingConfig], ModelBank],
 ) -> HeldOut | None:
     """The scores of rows by classifiers that were trained without them; None if there are too few rows.
 
@@ -142,7 +142,7 @@ def cross_fitted(
     return _joined(parts)
 
 
-def calibrate_bank(bank: LabelBank, texts: Sequence[Any], rows: Sequence[Any]) -> LabelBank:
+def calibrate_bank(bank: ModelBank, texts: Sequence[Any], rows: Sequence[Any]) -> ModelBank:
     """A bank that is calibrated on labelled rows; texts are encoded once."""
     labels, several = bank.known_labels, bank.config.multi_label
     held = score_rows(bank, texts, rows, "dev")
@@ -174,7 +174,7 @@ def _joined(parts: Sequence[HeldOut]) -> HeldOut:
 
 
 @contextmanager
-def restoring(bank: LabelBank) -> Iterator[None]:
+def restoring(bank: ModelBank) -> Iterator[None]:
     """Make the weights what they were when the block ends, whatever happens in it."""
     restore = restorer(bank)
     try:
@@ -183,7 +183,7 @@ def restoring(bank: LabelBank) -> Iterator[None]:
         restore()
 
 
-def restorer(bank: LabelBank) -> Callable[[], None]:
+def restorer(bank: ModelBank) -> Callable[[], None]:
     """A function that makes a classifier what it is now, its weights included."""
     if bank.model.diverged:
         raise MaskMatchError("The training of this classifier diverged, so there are no weights to keep.")

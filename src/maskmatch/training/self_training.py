@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maskmatch.config.training import TrainingConfig, TrainingSummary
-    from maskmatch.model.label_bank import LabelBank
+    from maskmatch.model.model_bank import ModelBank
     from maskmatch.prediction.answers import Predictions
     from maskmatch.training.adapt import AdaptationSummary, DrawnTexts
 
@@ -93,13 +93,13 @@ class SelfTrainingSummary:
 class LearnedFromTexts:
     """What a classifier learned from unlabelled texts: its bank, a summary, and the training if it was self-trained."""
 
-    bank: LabelBank
+    bank: ModelBank
     summary: AdaptationSummary
     training: TrainingSummary | None = None
 
 
 def learn_from_texts(
-    bank: LabelBank,
+    bank: ModelBank,
     texts: DrawnTexts,
     *,
     dev: Any = None,
@@ -151,7 +151,7 @@ def learn_from_texts(
 
 
 def self_train(
-    bank: LabelBank,
+    bank: ModelBank,
     texts: DrawnTexts,
     *,
     examples: Examples | None,
@@ -212,12 +212,12 @@ def confident_rows(predicted: Predictions, labels: int) -> NDArray[np.int64]:
     return np.sort(np.concatenate(chosen))
 
 
-def _predicted(bank: LabelBank, texts: DrawnTexts) -> Predictions:
+def _predicted(bank: ModelBank, texts: DrawnTexts) -> Predictions:
     pipeline = torch_pipeline(bank)
     return pipeline.predict(pipeline.tokenize(texts.texts))
 
 
-def _own_rows(bank: LabelBank, examples: Examples | None) -> Examples:
+def _own_rows(bank: ModelBank, examples: Examples | None) -> Examples:
     """The examples of the user and of the labels, with the labels' ids."""
     labels = bank.known_labels
     given = [] if examples is None else list(zip(examples.texts, row_labels(examples, labels, False), strict=True))
@@ -235,7 +235,7 @@ def _with_confident(own: Examples, texts: DrawnTexts, predicted: Predictions, ro
 
 
 @contextmanager
-def _restoring(bank: LabelBank) -> Iterator[Any]:
+def _restoring(bank: ModelBank) -> Iterator[Any]:
     """A function that makes the classifier what it was; it is called if the block fails."""
     restore = restorer(bank)
     try:

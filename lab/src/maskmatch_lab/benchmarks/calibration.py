@@ -1,7 +1,8 @@
 """Calibration, abstaining and labels that are added later: expected calibration error, log loss, accuracy of answers.
 
-Names alone, 5 shots without dev rows, with dev rows, and with a quarter of the labels left out of training and added
-afterwards. Each finished cell is kept, so that a run that was stopped resumes.
+Names alone; 5 shots without dev rows, with dev rows, and with a quarter of the labels left out of training and added
+afterwards; answers that are right as often as asked, on ten datasets; several labels per text.
+Each finished cell is kept, so that a run that was stopped resumes.
 
     python -m maskmatch_lab.benchmarks.calibration --data FOLDER [--only few_shot]
 """
@@ -35,28 +36,33 @@ SIX = {
     "crossner_typing": "entity-typing",
 }
 MORE = {"trec6": "question", "sst5": "sentiment", "goemotions": "emotion", "clinc150": "intent"}
+TEN = {**SIX, "trec6": "question", "clinc150": "intent", "snips": "intent", "semeval2010_re": "relation"}
+SEVERAL = "goemotions_multi"
 LEFT_OUT = ("banking77", "trec50", "clinc150")
 SHOTS, SHARE, BINS = 5, 0.25, 15
 SEEDS = (0, 1, 2)
 TEST_ROWS, DEV_ROWS, LONG_ROWS = 1500, 1000, 500
 RIGHT = {"zero-shot": 0.9, "5 shots": 0.95}
+TRAIN_ROWS, SEVERAL_ROWS, HIGH = 1000, 500, 0.9
+FAST: dict[str, Any] = {"batch_size": 128, "dropout": False, "epochs": 2.0, "calibrate": False}
+"""How classifiers are trained whose answers are chosen on dev rows: the better they are, the more they answer."""
 
 
 def main() -> None:
     """Run the cells that are not finished."""
     arguments = parser(__doc__ or "")
-    arguments.add_argument(
-        "--only", choices=("zero_shot", "few_shot", "left_out", "left_out_semantic"), help="one part only"
-    )
     arguments.add_argument("--seeds", type=int, default=len(SEEDS), help="how many seeds")
-    options = arguments.parse_args()
-    cells = finished_cells("calibration")
     parts: dict[str, tuple[Sequence[str], Sequence[int], Callable[[Path, str, int], dict[str, Any]]]] = {
         "zero_shot": ([*SIX, *MORE], (0,), zero_shot),
         "few_shot": (list(SIX), SEEDS, few_shot),
         "left_out": (LEFT_OUT, SEEDS, left_out),
         "left_out_semantic": (LEFT_OUT, SEEDS[:1], partial(left_out, method="semantic-matching")),
+        "abstain": (list(TEN), SEEDS[:1], abstain),
+        "several": ([SEVERAL], SEEDS, several),
     }
+    arguments.add_argument("--only", choices=tuple(parts), help="one part only")
+    options = arguments.parse_args()
+    cells = finished_cells("calibration")
     plans = [
         (part, seed, name, run)
         for part, (names, seeds, run) in parts.items()
@@ -125,6 +131,31 @@ def left_out(data: Path, name: str, seed: int, method: str = "mask-matching") ->
     return {"rows": len(test), "left_out": len(unseen), **accuracies, "calibrated": _figures(matcher, test)}
 
 
+def abstain(data: Path, name: str, seed: int) -> dict[str, Any]:
+    """A classifier of 1,000 rows that answers if it is right in 95 % of its answers, as chosen on dev rows."""
+    rows = _rows(data, name)
+    train = _some(rows["train"], TRAIN_ROWS)
+    matcher = MaskMatcher.from_pretrained(labels=rows["labels"], task=rows["task"], verbose=False)
+    matcher.fit(train.texts, train.labels, seed=seed, learning_rate=3 * matcher.config.method.learning_rate, **FAST)
+    figures = _figures(matcher, rows["test"])
+    return {"rows": len(rows["test"]), "figures": figures, "abstention": _abstention(matcher, rows, RIGHT["5 shots"])}
+
+
+def several(data: Path, name: str, seed: int) -> dict[str, Any]:
+    """Several labels per text, 500 rows without dev rows: not calibrated, and calibrated on folds."""
+    train, test = (load_split(data, name, split) for split in ("train", "test"))
+    assert train.labels is not None
+    some = np.random.default_rng(seed).permutation(len(train))[:SEVERAL_ROWS].tolist()
+    texts, labels = [train.texts[row] for row in some], [train.labels[row] for row in some]
+    names = sorted({label for row in train.labels for label in row})
+    found: dict[str, Any] = {"rows": len(test)}
+    for way, calibrate in (("uncalibrated", False), ("without_dev", True)):
+        matcher = MaskMatcher.from_pretrained(labels=names, task="emotion", multi_label=True, verbose=False)
+        matcher.fit(texts, labels, seed=seed, calibrate=calibrate)
+        found[way] = _several_figures(matcher, test)
+    return found
+
+
 def means(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The means over datasets and seeds that are reported."""
     found: dict[str, Any] = {}
@@ -156,7 +187,7 @@ def _trained(
 
 
 def _rows(data: Path, name: str) -> dict[str, Any]:
-    task = {**SIX, **MORE}[name]
+    task = {**SIX, **MORE, **TEN}[name]
     train, test, dev = (load_split(data, name, split, TASKS[task].fields) for split in ("train", "test", "dev"))
     most = (LONG_ROWS, LONG_ROWS) if name == "newsgroups20" else (TEST_ROWS, DEV_ROWS)
     return {
@@ -184,6 +215,19 @@ def _figures(matcher: MaskMatcher, rows: Examples) -> dict[str, float]:
     error = expected_calibration_error(reliability_bins(probabilities.max(axis=1), right, BINS))
     loss = -np.log(np.maximum(probabilities[np.arange(len(truth)), truth], 1e-12)).mean()
     return {"accuracy": round(float(right.mean()), 4), "ece": round(error, 4), "log_loss": round(float(loss), 4)}
+
+
+def _several_figures(matcher: MaskMatcher, rows: Examples) -> dict[str, Any]:
+    """Calibration error over all labels of all texts, how many probabilities above 0.9 hold, and micro-F1."""
+    probabilities: NDArray[Any] = matcher.predict_proba(rows.texts).astype(np.float64)
+    truth = np.array([[label in own for label in matcher.bank.known_labels] for own in rows.labels or ()])
+    high = probabilities > HIGH
+    return {
+        "ece": round(expected_calibration_error(reliability_bins(probabilities, truth, BINS)), 4),
+        "high": int(high.sum()),
+        "high_that_hold": round(float(truth[high].mean()), 4) if high.any() else None,
+        "micro_f1": round(matcher.evaluate(rows.texts, rows.labels).score, 4),
+    }
 
 
 def _abstention(matcher: MaskMatcher, rows: dict[str, Any], right: float) -> dict[str, Any]:

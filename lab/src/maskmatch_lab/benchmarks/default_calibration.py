@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 METHOD = "mask-matching"
 DATASETS = {
-    "intent": ("banking77",),
-    "topic": ("agnews", "newsgroups20"),
+    "intent": ("banking77", "snips"),
+    "topic": ("agnews", "newsgroups20", "naics1065"),
     "question": ("trec6", "trec50"),
     "sentiment": ("sst2", "sst5"),
     "entity-typing": ("crossner_typing",),
     "emotion": ("goemotions",),
-    "relation": ("semeval2010_re",),
+    "relation": ("semeval2010_re", "fewrel_nyt25"),
     "stance": ("semeval16_stance", "vast"),
     "nli": ("rte", "snli_testonly"),
     "paraphrase": ("mrpc", "qqp_10k"),

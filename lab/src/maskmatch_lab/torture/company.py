@@ -193,7 +193,7 @@ def growth(material: Material, tally: Tally) -> None:
 
 
 def _resident() -> int:
-    """The bytes of memory that is the process' own: a fork also maps pages of files, such as of libraries, as it goes."""
+    """The bytes of the process' own memory, without pages of files, which a fork maps only as it uses them."""
     gc.collect()
     with open("/proc/self/status", encoding="ascii") as file:
         fields = dict(line.split(":", 1) for line in file)

@@ -13,7 +13,7 @@ from maskmatch.evaluation.display import counted
 from maskmatch.label_tools.check.findings import Advice, AdviceKind
 from maskmatch.label_tools.expansion.training_words import training_words
 from maskmatch.labels import LabelSet
-from maskmatch.model.centroids import check_examples
+from maskmatch.labels.centroids import check_examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

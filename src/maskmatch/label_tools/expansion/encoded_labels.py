@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.model.centroids import NO_CENTROIDS, Centroids, example_weight
+from maskmatch.labels.centroids import NO_CENTROIDS, Centroids, example_weight
 from maskmatch.prompts import PromptTokenizer
 
 if TYPE_CHECKING:
@@ -61,20 +61,18 @@ class EncodedLabels:
     @cached_property
     def shifted_vectors(self) -> NDArray[np.float32]:
         """The vectors as prediction uses them: shifted by centroids of examples or training texts. Shape: (K, dim)."""
-        import torch
-
         known = self.matcher.bank.centroids_of(self.labels)
-        centroids = replace(known, vectors=known.vectors.mean(dim=1, keepdim=True)) if len(known) else NO_CENTROIDS
+        centroids = replace(known, vectors=known.vectors.mean(axis=1, keepdims=True)) if len(known) else NO_CENTROIDS
         with_examples = [label for label in self.labels.labels if label.examples]
         if with_examples:
             encoded = self.encode_texts([text for label in with_examples for text in label.examples])
             counts = [len(label.examples) for label in with_examples]
-            label_of_text = torch.from_numpy(np.repeat(np.arange(len(counts)), counts))
+            label_of_text = np.repeat(np.arange(len(counts)), counts)
             ids, shares = [label.id for label in with_examples], [example_weight(count) for count in counts]
-            centroids = centroids.merged(Centroids.of(ids, torch.from_numpy(encoded)[:, None], label_of_text, shares))
+            centroids = centroids.merged(Centroids.of(ids, encoded[:, None], label_of_text, shares))
         if not len(centroids):
             return self.vectors
-        return unit_norm(centroids.shift(torch.from_numpy(self.vectors)[:, None], list(self.labels))[:, 0].numpy())
+        return unit_norm(centroids.shift(self.vectors[:, None], list(self.labels))[:, 0])
 
     def encode_phrases(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """Encode phrases in the label prompt: (n, dim), with unit norm."""

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
-from maskmatch.labels.background import background_names
 from maskmatch.model.encoder import TokenBatch
-from maskmatch.prediction.label_scorer import LabelScorer
-from maskmatch.prediction.pipeline import Pipeline
+from maskmatch.prediction.from_bank import LogitScale, pipeline_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from maskmatch.labels.scope import Scope
-    from maskmatch.model.label_bank import LabelBank
     from maskmatch.model.matching import MatchingModel
+    from maskmatch.model.model_bank import ModelBank
+    from maskmatch.prediction.pipeline import Pipeline
     from maskmatch.prompts.batches import PaddedBatch
 
 
@@ -54,63 +51,14 @@ class TorchRuntime:
         return map(self, batches)
 
 
-def torch_pipeline(bank: LabelBank) -> Pipeline:
+def torch_pipeline(bank: ModelBank) -> Pipeline:
     """The prediction pipeline of a bank as it is now; made again only if labels, weights or config have changed."""
     return bank.derive(_make_pipeline)
 
 
-def _make_pipeline(bank: LabelBank) -> Pipeline:
-    model, config, layout = bank.model, bank.config, bank.layout
-    similarity = model.similarity
-    how = {
-        "scale": 1 / similarity.temperature,
-        "offset": None if similarity.offset is None else similarity.offset.item(),
-        "untrained": similarity.untrained,
-    }
-    learned = bank.learned
-    parts = config, bank.tokenizer, bank.known_labels
-    if config.labels_in_context:
-        scorer = LabelScorer.in_context_of(layout, similarity.config, **how).calibrated(learned.calibration)
-        return Pipeline(
-            *parts, scorer, TorchRuntime(model), TorchRuntime(model, of_labels=True), calibration=learned.calibration
-        )
-    scorer = LabelScorer.of(bank.vectors().cpu().numpy(), layout, similarity.config, **how)
-    scorer = scorer.adapted(learned.adaptation).calibrated(learned.calibration, bank.added)
-    return Pipeline(
-        *parts,
-        scorer,
-        TorchRuntime(model),
-        calibration=learned.calibration,
-        kept=learned.texts,
-        scope=_scope(bank, scorer),
-        background=_background(bank) if config.method.label_source == "prompt" else None,
-    )
-
-
-def _scope(bank: LabelBank, scorer: LabelScorer) -> Scope | None:
-    """What texts of the labels look like, with the labels of now; None if texts are compared otherwise by now."""
-    learned = bank.learned
-    if learned.scope is None or learned.adaptation is not None:
-        return None
-    means = scorer.vectors[scorer.layout.table[:, 0]].copy()  # (K, dim)
-    if len(learned.centroids):
-        places = [bank.known_labels.position(id_) for id_ in learned.centroids.ids]
-        means[places] = bank.model.similarity.prepare(learned.centroids.vectors).float().cpu().numpy()
-    return replace(learned.scope, means=means)
-
-
-def _background(bank: LabelBank) -> Callable[[], NDArray[np.float32]]:
-    """Gives the vectors of names from many domains, prepared: (B, dim). They are encoded once, when they are needed.
-
-    It does not refer to the bank, which holds the pipeline: a cycle would keep both in memory.
-    """
-    names = list(background_names())
-    model, reader, cache, key = bank.model, bank.reader, bank.background_cache, bank.cache_key(names)
-
-    def vectors() -> NDArray[np.float32]:
-        with model.evaluating(), torch.inference_mode():
-            states = cache.look_up(names, (model.weights_version, key), lambda new: model.labels.read(new, reader))
-            array: NDArray[np.float32] = model.similarity.prepare(states).float().cpu().numpy()
-        return array
-
-    return vectors
+def _make_pipeline(bank: ModelBank) -> Pipeline:
+    model, similarity = bank.model, bank.model.similarity
+    offset = None if similarity.offset is None else similarity.offset.item()
+    logits = LogitScale(1 / similarity.temperature, offset, similarity.untrained)
+    of_labels = TorchRuntime(model, of_labels=True) if bank.config.labels_in_context else None
+    return pipeline_of(bank, bank.tokenizer, logits, TorchRuntime(model), label_runtime=of_labels)

@@ -204,8 +204,8 @@ def _matcher(names: list[str], model: str | None, mixed: bool, **options: Any) -
     if not mixed or len(names) <= READ_NAMES:
         return matcher
     few = MaskMatcher.from_pretrained(model, labels=LabelSet.of(names[:READ_NAMES]), device="cpu")
-    real = few.bank.vectors().mean(dim=1)  # (READ_NAMES, dim)
-    matcher.bank.fill_vectors(torch.from_numpy(mix_vectors(real.numpy(), len(names))[:, None]))
+    real = few.bank.vectors().mean(axis=1)  # (READ_NAMES, dim)
+    matcher.bank.fill_vectors(mix_vectors(real, len(names))[:, None])
     return matcher
 
 

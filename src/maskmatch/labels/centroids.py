@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from maskmatch.errors import MaskMatchError
 
@@ -86,7 +85,7 @@ def rows_per_label(targets: NDArray[Any]) -> dict[int, NDArray[np.int64]]:
     return rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Centroids:
     """The centroids of labels' texts.
 
@@ -97,28 +96,26 @@ class Centroids:
     """
 
     ids: tuple[Hashable, ...]
-    vectors: torch.Tensor
-    weights: torch.Tensor
+    vectors: NDArray[np.float32]
+    weights: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        if self.vectors.dim() != 3 or not len(self.ids) == len(self.vectors) == len(self.weights):
-            raise ValueError(f"{len(self.ids)} labels do not fit vectors of shape {tuple(self.vectors.shape)}.")
+        if self.vectors.ndim != 3 or not len(self.ids) == len(self.vectors) == len(self.weights):
+            raise ValueError(f"{len(self.ids)} labels do not fit vectors of shape {self.vectors.shape}.")
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @classmethod
     def of(
-        cls, ids: Sequence[Hashable], vectors: torch.Tensor, owners: torch.Tensor, weights: Sequence[float]
+        cls,
+        ids: Sequence[Hashable],
+        vectors: NDArray[np.float32],
+        owners: NDArray[np.int64],
+        weights: Sequence[float],
     ) -> Centroids:
         """The centroids of labels from the vectors of their texts, (n, masks, dim), and each text's label, (n,)."""
-        sums = vectors.new_zeros(len(ids), *vectors.shape[1:])
-        sums = sums.index_add(0, owners.to(vectors.device), vectors / _norms(vectors))
-        return cls(tuple(ids), sums / _norms(sums), torch.tensor(weights, dtype=torch.float64))
-
-    def to(self, device: torch.device) -> Centroids:
-        """The same centroids on a device."""
-        return replace(self, vectors=self.vectors.to(device))
+        return cls(tuple(ids), _mean_directions(len(ids), vectors / _norms(vectors), owners), np.array(weights, float))
 
     def renamed(self, ids: Mapping[Hashable, Hashable]) -> Centroids:
         """The centroids of the labels in ``ids``, under their new ids."""
@@ -132,15 +129,14 @@ class Centroids:
             return other if not len(self) else self
         ids = tuple(dict.fromkeys((*self.ids, *other.ids)))
         place = {id_: number for number, id_ in enumerate(ids)}
-        owners = torch.tensor([place[id_] for id_ in (*self.ids, *other.ids)], device=self.vectors.device)
-        vectors = torch.cat([self.vectors, other.vectors.to(self.vectors)])
-        weights = torch.cat([self.weights.to(owners.device), other.weights.to(owners.device)])
-        sums = vectors.new_zeros(len(ids), *vectors.shape[1:])
-        sums = sums.index_add(0, owners, vectors * weights.to(vectors)[:, None, None])
-        largest = weights.new_zeros(len(ids)).index_reduce(0, owners, weights, "amax")
-        return Centroids(ids, sums / _norms(sums), largest)
+        owners = np.array([place[id_] for id_ in (*self.ids, *other.ids)])
+        weights = np.concatenate([self.weights, other.weights])
+        vectors = np.concatenate([self.vectors, other.vectors]) * weights.astype(np.float32)[:, None, None]
+        largest = np.zeros(len(ids))
+        np.maximum.at(largest, owners, weights)
+        return Centroids(ids, _mean_directions(len(ids), vectors, owners), largest)
 
-    def shift(self, names: torch.Tensor, owners: Sequence[Hashable]) -> torch.Tensor:
+    def shift(self, names: NDArray[np.float32], owners: Sequence[Hashable]) -> NDArray[np.float32]:
         """The vectors of names and phrases, each shifted towards the centroid of its label.
 
         Names and texts are read in different prompts, so texts are nearer to one another than to any name. If an
@@ -153,28 +149,29 @@ class Centroids:
             owners: (F,), the ids of their labels.
         """
         place = {id_: number for number, id_ in enumerate(self.ids)}
-        own = [place.get(owner, -1) for owner in owners]
-        shifted = [row for row, number in enumerate(own) if number >= 0]
-        if not shifted:
+        own = np.array([place.get(owner, -1) for owner in owners])  # (F,)
+        rows = np.flatnonzero(own >= 0)  # (f,)
+        if not len(rows):
             return names
-        rows = torch.tensor(shifted, device=names.device)
-        known = torch.tensor([own[row] for row in shifted], device=self.vectors.device)  # (f,)
-        targets, weights = self.vectors[known].to(names), self.weights.to(known.device)[known].to(names)
+        known = own[rows]
         norms = _norms(names)
         vectors = names / norms
-        shifts = weights[:, None, None] * (targets - vectors[rows])  # (f, masks, dim)
-        phrases = Counter(own[row] for row in shifted)
-        per_label = torch.tensor([1 / phrases[own[row]] for row in shifted]).to(names)[:, None, None]
-        mean_shift = (per_label * shifts).sum(dim=0) / (len(phrases) + LABELS_FOR_HALF)
+        weights = self.weights[known].astype(np.float32)[:, None, None]
+        shifts = weights * (self.vectors[known] - vectors[rows])  # (f, masks, dim)
+        phrases = Counter(known.tolist())
+        per_label = np.array([1 / phrases[each] for each in known.tolist()], np.float32)[:, None, None]
+        mean_shift = (per_label * shifts).sum(axis=0) / np.float32(len(phrases) + LABELS_FOR_HALF)
         fixed = vectors[rows] + shifts
-        vectors = vectors.add_(mean_shift).index_copy_(0, rows, fixed)
-        return vectors.mul_(norms / _norms(vectors))  # the old norm: a dot product should not favour unshifted labels
+        vectors += mean_shift
+        vectors[rows] = fixed
+        vectors *= norms / _norms(vectors)  # the old norm: a dot product should not favour unshifted labels
+        return vectors
 
 
-NO_CENTROIDS = Centroids((), torch.empty(0, 1, 0), torch.empty(0))
+NO_CENTROIDS = Centroids((), np.empty((0, 1, 0), np.float32), np.empty(0))
 
 
-def split_examples(vectors: torch.Tensor, labels: LabelSet) -> tuple[torch.Tensor, Centroids]:
+def split_examples(vectors: NDArray[np.float32], labels: LabelSet) -> tuple[NDArray[np.float32], Centroids]:
     """The vectors of names and phrases alone, and the centroids of labels that have examples.
 
     Args:
@@ -186,12 +183,19 @@ def split_examples(vectors: torch.Tensor, labels: LabelSet) -> tuple[torch.Tenso
     parts = [(label.id, isinstance(part, str)) for label in labels.labels for part in label.parts]
     names = [row for row, (_, is_name) in enumerate(parts) if is_name]
     examples = [row for row, (_, is_name) in enumerate(parts) if not is_name]
-    owners = torch.tensor([number[parts[row][0]] for row in examples])
+    owners = np.array([number[parts[row][0]] for row in examples], np.int64)
     weights = [example_weight(len(label.examples)) for label in with_examples]
     return vectors[names], Centroids.of(list(number), vectors[examples], owners, weights)
 
 
-def _norms(vectors: torch.Tensor) -> torch.Tensor:
+def _mean_directions(count: int, vectors: NDArray[np.float32], owners: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The sums of the vectors of each owner, with unit norm: (n, masks, dim) → (count, masks, dim)."""
+    sums = np.zeros((count, *vectors.shape[1:]), np.float32)
+    np.add.at(sums, owners, vectors)
+    return np.asarray(sums / _norms(sums))
+
+
+def _norms(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The norms of vectors (n, masks, dim) over all their masks: (n, 1, 1)."""
-    norms: torch.Tensor = torch.linalg.vector_norm(vectors.flatten(1), dim=1)
-    return norms.clamp(min=1e-12)[:, None, None]
+    norms = np.linalg.norm(vectors.reshape(len(vectors), -1), axis=1)
+    return np.asarray(np.maximum(norms, 1e-12), np.float32)[:, None, None]

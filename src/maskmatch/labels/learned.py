@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels.adaptation import Adaptation
+from maskmatch.labels.centroids import NO_CENTROIDS, Centroids
 from maskmatch.labels.kept_texts import KeptTexts
 from maskmatch.labels.scope import SCOPE, Scope
-from maskmatch.model.centroids import NO_CENTROIDS, Centroids
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from maskmatch.labels import LabelSet
+    from numpy.typing import NDArray
+
     from maskmatch.labels.calibration import Calibration
+    from maskmatch.labels.label_set import LabelSet
 
 ADAPTATION, KEPT = "adaptation_", "kept_"
-"""How the tensors of each part begin in saved folders."""
+"""How the arrays of each part begin in saved folders."""
 
 
 @dataclass(frozen=True)
@@ -50,29 +52,25 @@ class Learned:
             texts=None if self.texts is None else self.texts.renamed(ids),
         )
 
-    def to(self, device: torch.device) -> Learned:
-        """The same with tensors on a device."""
-        return replace(self, centroids=self.centroids.to(device))
-
-    def to_tensors(self, labels: LabelSet) -> dict[str, torch.Tensor]:
-        """All but the calibration, which is JSON, as tensors by name."""
-        tensors: dict[str, torch.Tensor] = {}
+    def to_arrays(self, labels: LabelSet) -> dict[str, NDArray[Any]]:
+        """All but the calibration, which is JSON, as arrays by name."""
+        arrays: dict[str, NDArray[Any]] = {}
         if len(self.centroids):
-            places = torch.tensor([labels.position(id_) for id_ in self.centroids.ids])
-            tensors |= {"centroids": self.centroids.vectors, "centroid_labels": places}
-            tensors["centroid_weights"] = self.centroids.weights
-        for prefix, arrays in (
+            places = np.array([labels.position(id_) for id_ in self.centroids.ids])
+            arrays |= {"centroids": self.centroids.vectors, "centroid_labels": places}
+            arrays["centroid_weights"] = self.centroids.weights
+        for prefix, part in (
             (ADAPTATION, {} if self.adaptation is None else self.adaptation.to_arrays()),
             (SCOPE, {} if self.scope is None else self.scope.to_arrays()),
             (KEPT, {} if self.texts is None else self.texts.to_arrays(labels)),
         ):
-            tensors |= {f"{prefix}{name}": torch.from_numpy(array) for name, array in arrays.items()}
-        return tensors
+            arrays |= {f"{prefix}{name}": array for name, array in part.items()}
+        return arrays
 
     @classmethod
-    def from_tensors(cls, tensors: Mapping[str, torch.Tensor], labels: LabelSet) -> Learned:
-        """What :meth:`to_tensors` gave; MaskMatchError if it is damaged."""
-        parts = {prefix: _part(tensors, prefix) for prefix in (ADAPTATION, SCOPE, KEPT)}
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], labels: LabelSet) -> Learned:
+        """What :meth:`to_arrays` gave; MaskMatchError if it is damaged."""
+        parts = {prefix: _part(arrays, prefix) for prefix in (ADAPTATION, SCOPE, KEPT)}
         what = "what was learned from unlabelled texts"
         try:
             adaptation = Adaptation.from_arrays(parts[ADAPTATION]) if parts[ADAPTATION] else None
@@ -82,9 +80,10 @@ class Learned:
             texts = KeptTexts.from_arrays(parts[KEPT], list(labels)) if parts[KEPT] else None
             what = "the centroids of the labels' texts"
             centroids = NO_CENTROIDS
-            if "centroids" in tensors:
-                ids = tuple(labels.labels[place].id for place in tensors["centroid_labels"].tolist())
-                centroids = Centroids(ids, tensors["centroids"], tensors["centroid_weights"])
+            if "centroids" in arrays:
+                ids = tuple(labels.labels[place].id for place in arrays["centroid_labels"].tolist())
+                vectors, weights = arrays["centroids"].astype(np.float32), arrays["centroid_weights"].astype(np.float64)
+                centroids = Centroids(ids, vectors, weights)
         except (LookupError, TypeError, ValueError) as error:
             raise MaskMatchError(f"it does not hold {what}.") from error
         return cls(centroids, adaptation, scope=scope, texts=texts)
@@ -100,8 +99,8 @@ class Learned:
         return not self.is_by_label and self.adaptation is None and self.scope is None
 
 
-def _part(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): each.numpy() for name, each in tensors.items() if name.startswith(prefix)}
+def _part(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
 
 
 NOTHING = Learned()

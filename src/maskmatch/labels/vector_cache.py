@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from maskmatch.labels import LabelText
+    from numpy.typing import NDArray
+
+    from maskmatch.labels.label import LabelText
 
 CacheKey = tuple[Any, str]
 """The version of the weights, and what else vectors depend on: prompts, read-out, maximum length."""
@@ -23,11 +25,11 @@ class VectorCache:
 
     def __init__(self) -> None:
         # One attribute, so that another thread never sees the key of one state with the vectors of another.
-        self._filled: tuple[CacheKey, tuple[LabelText, ...], torch.Tensor] | None = None
+        self._filled: tuple[CacheKey, tuple[LabelText, ...], NDArray[np.float32]] | None = None
 
     def look_up(
-        self, texts: Sequence[LabelText], key: CacheKey, encode: Callable[[Sequence[LabelText]], torch.Tensor]
-    ) -> torch.Tensor:
+        self, texts: Sequence[LabelText], key: CacheKey, encode: Callable[[Sequence[LabelText]], NDArray[np.float32]]
+    ) -> NDArray[np.float32]:
         """The vectors of label texts: (F, masks, dim)."""
         texts, filled = tuple(texts), self._filled
         if filled is None or filled[0] != key:
@@ -39,11 +41,11 @@ class VectorCache:
                 missing = [text for text in dict.fromkeys(texts) if text not in known]
                 if missing:
                     known |= {text: len(vectors) + place for place, text in enumerate(missing)}
-                    vectors = torch.cat([vectors, encode(missing).to(vectors)])
-                vectors = vectors[torch.tensor([known[text] for text in texts], device=vectors.device)]
+                    vectors = np.concatenate([vectors, encode(missing)])
+                vectors = vectors[[known[text] for text in texts]]
         self.fill(texts, vectors, key)
         return vectors
 
-    def fill(self, texts: Sequence[LabelText], vectors: torch.Tensor, key: CacheKey) -> None:
+    def fill(self, texts: Sequence[LabelText], vectors: NDArray[np.float32], key: CacheKey) -> None:
         """Take vectors that are known already, for instance from a saved classifier."""
         self._filled = key, tuple(texts), vectors
