@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ADDED_OFFSET = 0.05
+ADDED_OFFSET = 0.04
 """The offset in cosine of labels that are added after training: training has pulled texts towards the others.
 
-Chosen on dev rows: accuracy on all texts hardly changes up to here, and texts of added labels gain."""
+Chosen on dev rows of three datasets: up to here accuracy on all texts hardly changes, and that on added labels rises."""
 
 SPREAD = np.array([0.7, 0.15, 0.3])
 """The standard deviations of the prior: of the log temperature, the slope and the intercept."""
