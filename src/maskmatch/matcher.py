@@ -12,21 +12,18 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet
 from maskmatch.labels.adaptation import MAX_TEXTS
 from maskmatch.labels.targets import has_several, row_labels
-from maskmatch.prediction.pipeline import paired_answers
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.progress import showing_progress
 from maskmatch.storage.loaded import LoadedClassifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
     from transformers import TrainerCallback
 
     from maskmatch.evaluation.explanation import Explanation
-    from maskmatch.evaluation.label_diff import LabelDiff
-    from maskmatch.labels import LabelsLike
     from maskmatch.storage.folder import Classifier
     from maskmatch.training.adapt import AdaptationSummary, DrawnTexts
 
@@ -256,75 +253,3 @@ class MaskMatcher(LoadedClassifier):
             raise MaskMatchError("There are no phrases; give at least one.")
         with showing_progress(self.verbose):
             return self._bank.read(list(phrases))
-
-    # -- labels ----------------------------------------------------------------------------------------------
-
-    def add_labels(self, labels: LabelsLike) -> MaskMatcher:
-        """Add labels, which can be predicted at once: only the new names are encoded."""
-        return self._edited(lambda: self._bank.add(labels))
-
-    def rename_label(self, old: Hashable, new: Hashable) -> MaskMatcher:
-        """Give a label another name.
-
-        A label that is known by its name is known by the new one from then on; one with an id of its own, as in
-        ``{3: "refund"}``, keeps the id.
-        """
-        return self._edited(lambda: self._bank.rename(old, new))
-
-    def remove_labels(self, labels: Sequence[Hashable]) -> MaskMatcher:
-        """Remove labels."""
-        return self._edited(lambda: self._bank.remove(labels))
-
-    def preview(
-        self,
-        texts: Any,
-        truth: Any = None,
-        *,
-        add: LabelsLike | None = None,
-        rename: Mapping[Hashable, Hashable] | None = None,
-        remove: Sequence[Hashable] = (),
-        labels: LabelsLike | None = None,
-    ) -> LabelDiff:
-        """Which predictions would change if labels changed; the classifier stays as it is.
-
-        Args:
-            texts: Strings or dicts of fields; or a data frame or a Dataset that may hold the true labels too.
-            truth: The true label of each text, if known, or the name of a column: accuracy is then compared.
-            add: Labels to add.
-            rename: New names by the labels that get them.
-            remove: Labels to remove.
-            labels: Other labels altogether, instead of edits; a label with the same id stays the same label.
-        """
-        from maskmatch.evaluation.label_diff import diff_predictions
-
-        if labels is not None and (add is not None or rename or remove):
-            raise MaskMatchError("Give edits (add, rename, remove), or other labels altogether, not both.")
-        if labels is None and add is None and not rename and not remove:
-            raise MaskMatchError("There is nothing to preview; give labels to add, rename or remove.")
-        self._check_trained()
-        self._bank.check_editable("an edit cannot be previewed")
-        bank = self._bank.copy()
-        ids = None
-        if labels is not None:
-            bank.replace(self._bank.known_labels.with_own_ids(LabelSet.of(labels)))
-        else:
-            ids = bank.edit(add=add, rename=rename or {}, remove=remove)
-        fields = self.config.fields
-        examples = Examples(take_texts(texts, fields)) if truth is None else take_examples(texts, truth, fields)
-        with showing_progress(self.verbose):
-            before, after = paired_answers(torch_pipeline(self._bank), torch_pipeline(bank), examples.texts)
-        return diff_predictions(
-            examples.texts,
-            before,
-            after,
-            old_labels=self._bank.known_labels,
-            new_labels=bank.known_labels,
-            truth=None if truth is None else row_labels(examples, self._bank.known_labels, False),
-            ids=ids,
-        )
-
-    def _edited(self, edit: Callable[[], None]) -> MaskMatcher:
-        """Edit labels; figures of earlier evaluations no longer hold."""
-        edit()
-        self._evaluation = None
-        return self

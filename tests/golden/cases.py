@@ -103,6 +103,7 @@ NEW_CASES: dict[str, dict[str, Case]] = {
         "calibrated": Case(_calibrated, exports=("onnx", "int8")),
         "thresholds": Case(_trained(labels=[*LABELS, "urgent"], rows=(TEXTS, SEVERAL)), exports=("onnx",)),
     },
+    "format-7": {"edited": Case(_edited, exports=("onnx", "int8"))},  # exports whose labels can be edited
 }
 """What came with a format; the set of that format has nothing else, because all else is as before."""
 

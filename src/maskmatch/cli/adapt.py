@@ -57,7 +57,7 @@ def adapt(
     config = options.config_of(model, classifier.settings)
     chunks = options.Texts(file=texts).chunks(config.fields, reading.without_labels())
     dev_rows = None if dev is None else options.load_rows(dev, config.fields, reading)
-    from maskmatch.storage.folder import check_target  # it takes seconds to import; what is wrong is reported before
+    from maskmatch.storage.layout import check_target
 
     check_target(output)  # before the work, not after it
     if saved:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,16 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from maskmatch.labels import Label, LabelSet
-    from maskmatch.matcher import MaskMatcher
+    from maskmatch.prediction.editing import EditablePredictor
 
-Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier.")]
+Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier, or of an export.")]
 
 
 def show(*, folder: Folder, verify: options.Verify = True, json: options.AsJson = False) -> None:
     """List the labels and how they read; `--labels` takes the output back."""
     from maskmatch.storage.layout import read_labels
 
-    options.refuse_export(folder)
     path = Path(options.saved_classifier(folder)).expanduser()
     if path.is_dir():
         labels = read_labels(path, verify=verify)
@@ -103,16 +102,16 @@ for command in (show, add, rename, remove, expand, check, diff):
 
 
 @contextmanager
-def _editing(folder: str, verify: bool) -> Iterator[tuple[MaskMatcher, LabelSet]]:
+def _editing(folder: str, verify: bool) -> Iterator[tuple[EditablePredictor, LabelSet]]:
     """The classifier of a folder with its labels (which may be numbers), to edit; it is saved if all goes well."""
-    options.refuse_export(folder)
     path = Path(folder).expanduser()
     recover(path)
     if not path.is_dir():
         raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
-    from maskmatch import MaskMatcher
+    import maskmatch
 
-    with MaskMatcher.editing(options.saved_classifier(folder), verify=verify) as matcher:
+    kind: Any = maskmatch.ExportedMatcher if options.is_export(folder) else maskmatch.MaskMatcher
+    with kind.editing(options.saved_classifier(folder), verify=verify) as matcher:
         yield matcher, matcher.bank.known_labels
     options.note(f"saved in {folder}")
 

@@ -376,11 +376,10 @@ def is_export(folder: str) -> bool:
 
 
 def refuse_export(folder: str) -> None:
-    """Raise for an export: it cannot read names any more."""
+    """Raise for an export where a command needs torch."""
     if is_export(folder):
         raise MaskMatchError(
-            f"{folder} is an export, whose labels are fixed; show, check and edit labels in the folder of the "
-            "classifier that it was made from."
+            f"{folder} is an export; check, expand and compare labels with the classifier that it was made from."
         )
 
 

@@ -94,7 +94,7 @@ def train(
     dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
     more = None if unlabeled is None else options.Texts(file=unlabeled).chunks(fields, reading.without_labels())
 
-    from maskmatch.storage.folder import check_target
+    from maskmatch.storage.layout import check_target
 
     check_target(output)  # before the work, not after it
     matcher = classifier.load(names)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from maskmatch.data import Examples, load_examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.matcher import MaskMatcher
-from maskmatch.storage.folder import check_target
+from maskmatch.storage.layout import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable

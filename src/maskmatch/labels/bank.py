@@ -313,6 +313,11 @@ class LabelBank:
         return key if all(isinstance(text, str) for text in texts) else f"{key}/{config.prompt}"
 
     @property
+    def has_vectors(self) -> bool:
+        """Whether the cache has a vector of everything that is read for the labels."""
+        return self._cache.has(self._parts, (self.weights_version, self._own_key()))
+
+    @property
     def _parts(self) -> list[LabelText]:
         """All that is read for the labels."""
         return [part for label in self.known_labels.labels for part in self.label_parts(label)]
@@ -320,11 +325,16 @@ class LabelBank:
     # -- saving ----------------------------------------------------------------------------------------------
 
     @exclusive
-    def state_dict(self) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-        """The arrays of the labels, and what says whether they still belong to labels and config."""
+    def state_dict(self, *, kept_texts: bool = True) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+        """The arrays of the labels, and what says whether they still belong to labels and config.
+
+        Args:
+            kept_texts: Whether training texts that were kept are among them.
+        """
         if self.config.labels_in_context:  # labels have no vectors of their own
             return {}, {}
-        arrays = {"vectors": self.part_vectors(), **self._learned.to_arrays(self.known_labels)}
+        learned = self._learned if kept_texts else replace(self._learned, texts=None)
+        arrays = {"vectors": self.part_vectors(), **learned.to_arrays(self.known_labels)}
         return arrays, {"key": self._own_key(), "texts": self._text_digest(), "ids": self._id_digest()}
 
     @exclusive

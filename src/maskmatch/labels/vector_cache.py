@@ -46,6 +46,13 @@ class VectorCache:
         self.fill(texts, vectors, key)
         return vectors
 
+    def has(self, texts: Sequence[LabelText], key: CacheKey) -> bool:
+        """Whether a look-up of these texts would encode none."""
+        if self._filled is None or self._filled[0] != key:
+            return False
+        _, known, vectors = self._filled
+        return len(vectors) == len(known) and set(texts) <= set(known)
+
     def fill(self, texts: Sequence[LabelText], vectors: NDArray[np.float32], key: CacheKey) -> None:
         """Take vectors that are known already, for instance from a saved classifier."""
         self._filled = key, tuple(texts), vectors

@@ -92,6 +92,11 @@ def background_key(bank: LabelBank) -> tuple[object, str]:
     return bank.weights_version, bank.cache_key(list(background_names()))
 
 
+def background_vectors(bank: LabelBank) -> NDArray[np.float32]:
+    """The vectors of names from many domains, as they are read: (B, masks, dim)."""
+    return bank.background_cache.look_up(list(background_names()), background_key(bank), bank.reading())
+
+
 def _background(bank: LabelBank) -> Callable[[], NDArray[np.float32]]:
     """Gives the vectors of names from many domains, prepared: (B, dim). They are encoded once, when they are needed.
 

@@ -339,6 +339,13 @@ class Pipeline:
         return np.concatenate([vectors, (vectors + np.roll(vectors, len(vectors) // 2, axis=0)) / 2])
 
 
+def encode_prompts(runtime: Runtime, prompts: TokenizedPrompts, pad_id: int) -> NDArray[np.float32]:
+    """The vectors of prompts, in their order: (n, masks, dim)."""
+    groups = length_groups(prompts.lengths, BATCH_SIZE)
+    batches = (PaddedBatch.of(prompts, rows, pad_id) for rows in groups)
+    return _in_order(list(zip(groups, runtime.map(batches), strict=True)))
+
+
 def paired_answers(
     before: Pipeline, after: Pipeline, texts: Sequence[Any]
 ) -> tuple[list[tuple[Hashable, float]], list[tuple[Hashable, float]]]:

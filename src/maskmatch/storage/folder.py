@@ -16,7 +16,6 @@ import hashlib
 import json
 import logging
 import math
-import os
 import platform
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -31,7 +30,7 @@ from safetensors.torch import load_file, save_file
 from maskmatch.config.matcher import MatcherConfig
 from maskmatch.config.training import TrainingSummary
 from maskmatch.errors import MaskMatchError
-from maskmatch.files import recover, write_folder
+from maskmatch.files import write_folder
 from maskmatch.labels import LabelSet, label_from_json, label_to_json
 from maskmatch.labels.calibration import Calibration
 from maskmatch.model.default_calibration import default_calibration
@@ -44,7 +43,7 @@ from maskmatch.storage.layout import (
     FORMAT,
     HEAD_FILE,
     LABELS_FILE,
-    is_saved,
+    check_target,
     portable_name,
     probe,
     read_json,
@@ -52,7 +51,7 @@ from maskmatch.storage.layout import (
 from maskmatch.storage.model_card import model_card
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import torch
     from numpy.typing import NDArray
@@ -82,22 +81,6 @@ class Classifier:
     training: TrainingSummary | None = None
     evaluation: Mapping[str, Any] | None = None
     revision: str | None = None
-
-
-def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: str = "a saved classifier") -> None:
-    """Raise if a folder holds anything but what is to be replaced, or cannot be written.
-
-    Args:
-        folder: Where something is to be saved.
-        ours: Whether a folder holds what may be replaced.
-        kind: What that is called.
-    """
-    recover(folder)
-    if folder.exists() and not (folder.is_dir() and (ours(folder) or not any(folder.iterdir()))):
-        raise MaskMatchError(f"{folder} exists and is not {kind}; choose another folder, nothing was written.")
-    above = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not (above.is_dir() and os.access(above, os.W_OK)):
-        raise MaskMatchError(f"{folder} cannot be written: {above} is not a folder that can be written to.")
 
 
 # -- writing -------------------------------------------------------------------------------------------------

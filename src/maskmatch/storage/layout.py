@@ -7,12 +7,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import recover
 from maskmatch.labels import LabelSet, label_from_json
 from maskmatch.prompts import FieldText
 from maskmatch.storage.integrity import check_files, revision
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
     from pathlib import Path
 
     from maskmatch.config.matcher import MatcherConfig
@@ -24,6 +25,14 @@ From 4 on, a classifier may be adapted to unlabelled texts. From 5 on, it may sm
 From 6 on, probabilities may be calibrated.
 """
 
+EXPORT_FORMAT = 7
+"""Counted up when an older version could not read an export of this version correctly.
+
+From 2 on, the graph averages over a pool of prompts. From 3 on, "untrained" is a field. From 4 on, the classifier may
+be adapted to unlabelled texts. From 5 on, it may smooth texts. From 6 on, probabilities may be calibrated. From 7 on,
+label vectors are stored as they are read, so that labels can be edited.
+"""
+
 CONFIG_FILE = "maskmatch.json"
 LABELS_FILE = "labels.safetensors"
 HEAD_FILE = "head.safetensors"
@@ -33,6 +42,22 @@ EXPORT_FILE = "export.json"
 def is_saved(folder: Path) -> bool:
     """Whether a folder holds a saved classifier, rather than a bare encoder."""
     return (folder / CONFIG_FILE).exists()
+
+
+def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: str = "a saved classifier") -> None:
+    """Raise if a folder holds anything but what is to be replaced, or cannot be written.
+
+    Args:
+        folder: Where something is to be saved.
+        ours: Whether a folder holds what may be replaced.
+        kind: What that is called.
+    """
+    recover(folder)
+    if folder.exists() and not (folder.is_dir() and (ours(folder) or not any(folder.iterdir()))):
+        raise MaskMatchError(f"{folder} exists and is not {kind}; choose another folder, nothing was written.")
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)):
+        raise MaskMatchError(f"{folder} cannot be written: {above} is not a folder that can be written to.")
 
 
 def check_encoder(folder: Path) -> None:
@@ -82,11 +107,14 @@ def read_config(folder: Path) -> MatcherConfig | None:
 
 
 def read_labels(folder: Path, *, verify: bool = True) -> LabelSet:
-    """The labels of a saved classifier; nothing else of it is loaded."""
+    """The labels of a saved classifier or an export; nothing else of it is loaded."""
+    exported = not is_saved(folder) and (folder / EXPORT_FILE).exists()
+    name, newest = (EXPORT_FILE, EXPORT_FORMAT) if exported else (CONFIG_FILE, FORMAT)
     try:
-        return LabelSet(tuple(label_from_json(label) for label in read_json(folder, verify=verify)["labels"]))
+        data = read_json(folder, name, newest, verify=verify)
+        return LabelSet(tuple(label_from_json(label) for label in data["labels"]))
     except (KeyError, TypeError, AttributeError) as error:
-        raise MaskMatchError(f"{folder / CONFIG_FILE} is damaged: {error!r} does not fit.") from error
+        raise MaskMatchError(f"{folder / name} is damaged: {error!r} does not fit.") from error
 
 
 def probe(config: MatcherConfig) -> dict[str, FieldText]:
@@ -105,18 +133,19 @@ def portable_name(source: str) -> str:
     return os.path.basename(os.path.normpath(os.path.abspath(path))) if is_path else source
 
 
-def check_unchanged(folder: Path, known: str | None) -> None:
+def check_unchanged(folder: Path, known: str | None, name: str = CONFIG_FILE) -> None:
     """Raise if a folder is no longer what it was when it was loaded or saved; it may be gone.
 
     Args:
         folder: The folder.
         known: Its revision at that time.
+        name: The file that says so.
     """
-    now = revision(folder / CONFIG_FILE)
+    now = revision(folder / name)
     if now not in (None, known):
         raise MaskMatchError(
             f"{folder} was changed by someone else after this classifier was loaded; load it again and repeat your "
-            "changes (MaskMatcher.editing does both under a lock), or save with overwrite=True."
+            "changes (the class method editing does both under a lock), or save with overwrite=True."
         )
 
 

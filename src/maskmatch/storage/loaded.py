@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +15,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.files import locked, recover, resolved
 from maskmatch.labels import LabelSet
 from maskmatch.model.encoder import find_model
-from maskmatch.prediction.predictor import Predictor
+from maskmatch.prediction.editing import EditablePredictor
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.storage.copies import folder_bytes, load_bytes
 from maskmatch.storage.export.folder import is_export
@@ -24,7 +23,7 @@ from maskmatch.storage.folder import Classifier, new_classifier, push_classifier
 from maskmatch.storage.layout import check_encoder, check_same_labels, check_unchanged, is_saved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from maskmatch.config.matcher import MatcherConfig
     from maskmatch.config.methods import Method
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 Own = TypeVar("Own", bound="LoadedClassifier")
 
 
-class LoadedClassifier(Predictor):
+class LoadedClassifier(EditablePredictor):
     """A classifier in memory: loaded, new on a pretrained encoder, saved and copied. It predicts and evaluates.
 
     Attributes:
@@ -160,6 +159,14 @@ class LoadedClassifier(Predictor):
         self._check_trained()
         return torch_pipeline(self._bank)
 
+    def pipeline_with(self, bank: ModelBank) -> Pipeline:
+        """The prediction pipeline with other labels."""
+        return torch_pipeline(bank)
+
+    def _edited(self: Own) -> Own:
+        self._evaluation = None  # figures of earlier evaluations no longer hold
+        return self
+
     @property
     def name(self) -> str:
         """What reports call it."""
@@ -198,26 +205,6 @@ class LoadedClassifier(Predictor):
             self._revision = write_classifier(classifier, path)
         self._source, self._folder = str(folder), resolved(path)
         return path
-
-    @classmethod
-    @contextmanager
-    def editing(cls: type[Own], folder: str | Path, **options: Any) -> Iterator[Own]:
-        """Load a saved classifier to edit it, and save it if the block succeeds.
-
-        No other process or thread that edits this way, or saves, gets in between::
-
-            with MaskMatcher.editing("my-classifier") as matcher:
-                matcher.add_labels(["chargeback"])
-
-        Args:
-            folder: The folder of a saved classifier.
-            **options: Options of :meth:`from_pretrained`.
-        """
-        path = resolved(Path(folder))  # the block may change the working directory
-        with locked(path):
-            matcher = cls.from_pretrained(path, **options)
-            yield matcher
-            matcher.save_pretrained(path)
 
     def to_bytes(self) -> bytes:
         """The saved classifier as bytes, for another process; :meth:`from_bytes` loads it."""

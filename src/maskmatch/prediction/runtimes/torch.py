@@ -56,9 +56,13 @@ def torch_pipeline(bank: ModelBank) -> Pipeline:
     return bank.derive(_make_pipeline)
 
 
-def _make_pipeline(bank: ModelBank) -> Pipeline:
-    model, similarity = bank.model, bank.model.similarity
+def logit_scale(bank: ModelBank) -> LogitScale:
+    """How a model turns similarities into logits."""
+    similarity = bank.model.similarity
     offset = None if similarity.offset is None else similarity.offset.item()
-    logits = LogitScale(1 / similarity.temperature, offset, similarity.untrained)
-    of_labels = TorchRuntime(model, of_labels=True) if bank.config.labels_in_context else None
-    return pipeline_of(bank, bank.tokenizer, logits, TorchRuntime(model), label_runtime=of_labels)
+    return LogitScale(1 / similarity.temperature, offset, similarity.untrained)
+
+
+def _make_pipeline(bank: ModelBank) -> Pipeline:
+    of_labels = TorchRuntime(bank.model, of_labels=True) if bank.config.labels_in_context else None
+    return pipeline_of(bank, bank.tokenizer, logit_scale(bank), TorchRuntime(bank.model), label_runtime=of_labels)

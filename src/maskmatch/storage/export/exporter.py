@@ -18,6 +18,7 @@ from maskmatch.files import write_folder
 from maskmatch.model.encoder import TokenBatch
 from maskmatch.prediction.runtimes import GRAPH_FILE
 from maskmatch.prediction.runtimes.onnx import INPUTS, INSTALL, OUTPUT
+from maskmatch.prediction.runtimes.torch import logit_scale
 from maskmatch.prompts.batches import PaddedBatch
 from maskmatch.storage.export.folder import (
     FILES,
@@ -30,11 +31,12 @@ from maskmatch.storage.export.folder import (
 )
 from maskmatch.storage.export.int8 import quantize
 from maskmatch.storage.export.parity import Parity, measure_parity, parity_texts
-from maskmatch.storage.folder import check_target
+from maskmatch.storage.layout import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from maskmatch.config.matcher import MatcherConfig
     from maskmatch.matcher import MaskMatcher
     from maskmatch.model.matching import MatchingModel
     from maskmatch.prediction.pipeline import Pipeline
@@ -53,7 +55,7 @@ def export(
     texts: Sequence[Any] | None = None,
     texts_from: str | None = None,
 ) -> Parity:
-    """Export a classifier to ONNX, so that it predicts without torch. The labels of an export are fixed.
+    """Export a classifier to ONNX, so that it predicts without torch.
 
     Args:
         matcher: The classifier.
@@ -77,6 +79,7 @@ def export(
         int8=int8,
         parity=None,
         notes=[*matcher.notes, *(["Its matrices are quantised to 8 bits."] if int8 else [])],
+        fixed=_why_fixed(matcher.config),
         versions={
             **{name: version(name) for name in ("maskmatch", "torch", "transformers", "onnxruntime")},
             "python": platform.python_version(),
@@ -86,22 +89,40 @@ def export(
         _write_graph(matcher.model, pipeline, texts, scratch / GRAPH_FILE, matcher.name)
         if int8:
             quantize(scratch / GRAPH_FILE)
-        write_export(pipeline, written, scratch)
-        exported = read_export(scratch)[0]
+        logits = logit_scale(matcher.bank)
+        write_export(matcher.bank, pipeline, logits, written, scratch)
+        exported = read_export(scratch).pipeline
         parity = measure_parity(pipeline, exported, texts, texts_from or "given")
         if not int8 and parity.mean_cosine < SAME:
             raise MaskMatchError(
                 f"The exported graph of {matcher.name} does not compute what torch does (mean cosine "
                 f"{parity.mean_cosine:.4f}), so nothing was written; this family of encoders cannot be exported."
             )
-        describe_export(pipeline, replace(written, parity=parity.to_dict()), scratch)
+        describe_export(pipeline, logits, replace(written, parity=parity.to_dict()), scratch)
     return parity
+
+
+def _reads_alike(config: MatcherConfig) -> bool:
+    """Whether texts and label texts are read in the same way, by prompts."""
+    method = config.method
+    alike = not method.transform and method.input_readout == method.label_readout
+    return alike and method.label_source == "prompt" and config.debias == "none"
+
+
+def _why_fixed(config: MatcherConfig) -> str | None:
+    """Why the graph cannot read label texts, so that the labels of the export are fixed; None if it can."""
+    method = config.method
+    if not _reads_alike(config):
+        return f"The method {method.name}, as it was exported, reads labels in another way than texts"
+    if len(config.prompts) != len(config.label_prompts):
+        return "The numbers of input prompts and label prompts of this export differ"
+    return None
 
 
 def _check_form(matcher: MaskMatcher) -> None:
     """Raise for what one graph cannot compute: labels read with each text, but in another way than texts."""
     config, method = matcher.config, matcher.config.method
-    alike = not method.transform and method.input_readout == method.label_readout and config.debias == "none"
+    alike = _reads_alike(config)
     if not config.labels_in_context:
         return
     seen = f"The label prompt {config.label_prompt.template!r} names a field of the text"

@@ -31,8 +31,7 @@ from maskmatch.model.adapter import (
 from maskmatch.model.encoder import Encoder, adapter_chain, find_model, move_encoder
 from maskmatch.model.matching import MatchingModel
 from maskmatch.prompts import Prompt, PromptTokenizer, field_texts
-from maskmatch.storage.folder import check_target
-from maskmatch.storage.layout import is_saved
+from maskmatch.storage.layout import check_target, is_saved
 from maskmatch.training.alignment.batches import AlignmentData
 from maskmatch.training.alignment.card import alignment_card
 from maskmatch.training.alignment.material import SINGLE_FIELD, AlignmentMaterial

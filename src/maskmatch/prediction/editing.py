@@ -1,0 +1,135 @@
+"""EditablePredictor: a predictor whose labels can be added, renamed and removed, and whose edits can be previewed."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from maskmatch.data import Examples, take_examples, take_texts
+from maskmatch.errors import MaskMatchError
+from maskmatch.files import locked, resolved
+from maskmatch.labels import LabelSet
+from maskmatch.labels.targets import row_labels
+from maskmatch.prediction.pipeline import paired_answers
+from maskmatch.prediction.predictor import Predictor
+from maskmatch.progress import showing_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+
+    from maskmatch.evaluation.label_diff import LabelDiff
+    from maskmatch.labels import LabelsLike
+    from maskmatch.labels.bank import LabelBank
+    from maskmatch.prediction.pipeline import Pipeline
+
+Own = TypeVar("Own", bound="EditablePredictor")
+
+
+class EditablePredictor(Predictor):
+    """Classifies texts by labels that can be edited: a MaskMatcher, or an export."""
+
+    @property
+    def bank(self) -> LabelBank:
+        """All that is known of labels: their vectors, centroids, version."""
+        raise NotImplementedError
+
+    def save_pretrained(self, folder: str | Path, *, overwrite: bool = False) -> Path:
+        """Save it in a folder, whole or not at all."""
+        raise NotImplementedError
+
+    def pipeline_with(self, bank: Any) -> Pipeline:
+        """The prediction pipeline with other labels."""
+        raise NotImplementedError
+
+    def add_labels(self: Own, labels: LabelsLike) -> Own:
+        """Add labels, which can be predicted at once: only the new names are encoded."""
+        self.bank.add(labels)
+        return self._edited()
+
+    def rename_label(self: Own, old: Hashable, new: Hashable) -> Own:
+        """Give a label another name.
+
+        A label that is known by its name is known by the new one from then on; one with an id of its own, as in
+        ``{3: "refund"}``, keeps the id.
+        """
+        self.bank.rename(old, new)
+        return self._edited()
+
+    def remove_labels(self: Own, labels: Sequence[Hashable]) -> Own:
+        """Remove labels."""
+        self.bank.remove(labels)
+        return self._edited()
+
+    @classmethod
+    @contextmanager
+    def editing(cls: type[Own], folder: str | Path, **options: Any) -> Iterator[Own]:
+        """Load a saved classifier, or an export, to edit it, and save it if the block succeeds.
+
+        No other process or thread that edits this way, or saves, gets in between::
+
+            with MaskMatcher.editing("my-classifier") as matcher:
+                matcher.add_labels(["chargeback"])
+
+        Args:
+            folder: The folder.
+            **options: Options of :meth:`from_pretrained`.
+        """
+        path = resolved(Path(folder))  # the block may change the working directory
+        with locked(path):
+            loader: Any = cls
+            matcher = loader.from_pretrained(path, **options)
+            yield matcher
+            matcher.save_pretrained(path)
+
+    def _edited(self: Own) -> Own:
+        """Called after every edit of labels."""
+        return self
+
+    def preview(
+        self,
+        texts: Any,
+        truth: Any = None,
+        *,
+        add: LabelsLike | None = None,
+        rename: Mapping[Hashable, Hashable] | None = None,
+        remove: Sequence[Hashable] = (),
+        labels: LabelsLike | None = None,
+    ) -> LabelDiff:
+        """Which predictions would change if labels changed; the classifier stays as it is.
+
+        Args:
+            texts: Strings or dicts of fields; or a data frame or a Dataset that may hold the true labels too.
+            truth: The true label of each text, if known, or the name of a column: accuracy is then compared.
+            add: Labels to add.
+            rename: New names by the labels that get them.
+            remove: Labels to remove.
+            labels: Other labels altogether, instead of edits; a label with the same id stays the same label.
+        """
+        from maskmatch.evaluation.label_diff import diff_predictions
+
+        if labels is not None and (add is not None or rename or remove):
+            raise MaskMatchError("Give edits (add, rename, remove), or other labels altogether, not both.")
+        if labels is None and add is None and not rename and not remove:
+            raise MaskMatchError("There is nothing to preview; give labels to add, rename or remove.")
+        pipeline, own = self.pipeline, self.bank  # the pipeline first: a classifier may have to be trained
+        own.check_editable("an edit cannot be previewed")
+        bank = own.copy()
+        ids = None
+        if labels is not None:
+            bank.replace(own.known_labels.with_own_ids(LabelSet.of(labels)))
+        else:
+            ids = bank.edit(add=add, rename=rename or {}, remove=remove)
+        fields = self.config.fields
+        examples = Examples(take_texts(texts, fields)) if truth is None else take_examples(texts, truth, fields)
+        with showing_progress(self.verbose):
+            before, after = paired_answers(pipeline, self.pipeline_with(bank), examples.texts)
+        return diff_predictions(
+            examples.texts,
+            before,
+            after,
+            old_labels=own.known_labels,
+            new_labels=bank.known_labels,
+            truth=None if truth is None else row_labels(examples, own.known_labels, False),
+            ids=ids,
+        )
