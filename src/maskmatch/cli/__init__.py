@@ -22,6 +22,7 @@ COMMANDS = {
     "evaluate": CommandRow("maskmatch.cli.evaluate:evaluate", "Evaluate a classifier on labelled rows."),
     "calibrate": CommandRow("maskmatch.cli.calibrate:calibrate", "Calibrate probabilities on dev rows."),
     "abstain": CommandRow("maskmatch.cli.abstain:abstain", "Choose when to answer “none of these”, on dev rows."),
+    "serve": CommandRow("maskmatch.cli.serve:serve", "Serve classifiers over HTTP."),
     "explain": CommandRow("maskmatch.cli.explain:explain", "Show why texts get their labels: the words that matter."),
     "labels": CommandRow("maskmatch.cli.labels:labels_app", "Show, edit, expand, check and compare labels."),
     "tasks": CommandRow("maskmatch.cli.tasks:tasks", "List the task presets with their fields and prompts."),

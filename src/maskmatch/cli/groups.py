@@ -29,12 +29,14 @@ class SettingsOf:
         optional: Whether every option may be left out, whatever the default of the setting; the mapping then holds only
             what was given.
         exclude: Settings that are no options of this command.
+        environment: How the environment variables begin that give the options, too; None: there are none.
     """
 
     settings: Callable[[], Iterable[Declared]]
     panel: str | None = None
     optional: bool = False
     exclude: tuple[str, ...] = ()
+    environment: str | None = None
 
     def declared(self) -> list[Declared]:
         """The settings that are options."""
@@ -51,6 +53,7 @@ class SettingsOf:
                 help=each.setting.help,
                 rich_help_panel=self.panel,
                 show_default=default is not None,
+                envvar=None if self.environment is None else f"{self.environment}{each.name.upper()}",
             )
             yield inspect.Parameter(
                 each.name,

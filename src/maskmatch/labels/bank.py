@@ -256,6 +256,17 @@ class LabelBank:
         vars(bank).update({name: vars(self)[name] for name in SHARED})
         return bank
 
+    def with_labels(self: Own, labels: LabelSet) -> Own:
+        """A bank with other labels, on the same weights, with a cache of its own: this bank's labels stay cached."""
+        bank = self.copy()
+        bank.use_own_cache()
+        bank.replace(labels)
+        return bank
+
+    def use_own_cache(self) -> None:
+        """Cache label vectors apart from the bank that this one is a copy of."""
+        self._cache = VectorCache()
+
     def _set(self, labels: LabelSet, learned: Learned | None = None) -> None:
         """The one place where labels change."""
         self._labels = labels

@@ -61,6 +61,31 @@ class EditablePredictor(Predictor):
         self.bank.remove(labels)
         return self._edited()
 
+    def edit_labels(
+        self: Own,
+        *,
+        add: LabelsLike | None = None,
+        rename: Mapping[Hashable, Hashable] | None = None,
+        remove: Sequence[Hashable] = (),
+    ) -> Own:
+        """Remove labels, rename others and add some, all at once: a prediction sees all of these edits, or none.
+
+        If one of them is wrong, nothing changes.
+
+        Args:
+            add: Labels to add.
+            rename: New names by the labels that get them.
+            remove: Labels to remove.
+        """
+        edits: dict[str, Any] = {"add": add, "rename": rename or {}, "remove": remove}
+        bank = self.bank
+        with bank.lock:
+            trial = bank.copy()
+            trial.edit(**edits)
+            self.pipeline_with(trial)  # new names are encoded, and cached
+            bank.edit(**edits)
+        return self._edited()
+
     @classmethod
     @contextmanager
     def editing(cls: type[Own], folder: str | Path, **options: Any) -> Iterator[Own]:

@@ -192,7 +192,6 @@ class Pipeline:
         novelty: bool = False,
     ) -> tuple[list[list[tuple[Hashable, float]]], NDArray[np.float64] | None]:
         """The k best labels of each text with their probabilities, best first, and its novelty (n,) if asked for."""
-        labels = self.labels
         ranked: list[list[tuple[Hashable, float]]] = [[] for _ in range(len(prompts))]
         far = np.zeros(len(prompts)) if novelty else None
         own = None if self.scorer.in_context else self._search_for(len(prompts))
@@ -202,12 +201,8 @@ class Pipeline:
             places, values = self._nearest(vectors, k, threshold, search)
             if far is not None:
                 far[rows] = self._novelty(vectors, scorer, search)
-            counts = np.full(len(rows), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
-            for row, count, row_places, row_values in zip(
-                rows.tolist(), counts.tolist(), places.tolist(), values.tolist(), strict=True
-            ):
-                pairs = zip(row_places[:count], row_values[:count], strict=True)
-                ranked[row] = [(labels[place], value) for place, value in pairs]
+            for row, pairs in zip(rows.tolist(), self._pairs(places, values, k, threshold), strict=True):
+                ranked[row] = pairs
         return ranked, far
 
     def _novelty(self, vectors: NDArray[np.float32], scorer: LabelScorer, search: LabelSearch) -> NDArray[np.float64]:
@@ -261,15 +256,34 @@ class Pipeline:
                 ranked, far = self.answers(prompts, k, batch_size, threshold=threshold, novelty=novelty)
             yield chunk, prompts, ranked, far
 
-    def nearest(self, vectors: NDArray[np.float32], k: int = 1) -> list[list[tuple[Hashable, float]]]:
-        """The k best labels by input vectors (n, masks, dim), if labels are not read with each text."""
+    def nearest(
+        self, vectors: NDArray[np.float32], k: int = 1, threshold: float | None = None
+    ) -> list[list[tuple[Hashable, float]]]:
+        """The k best labels by input vectors (n, masks, dim), if labels are not read with each text.
+
+        With a threshold, also all further labels with at least this probability.
+        """
         search = self._search_for(len(vectors))
         ranked: list[list[tuple[Hashable, float]]] = []
         for start in range(0, len(vectors), SEARCHED_TOGETHER):
-            places, values = self._nearest(vectors[start : start + SEARCHED_TOGETHER], k, None, search)
-            for row_places, row_values in zip(places.tolist(), values.tolist(), strict=True):
-                ranked.append([(self.labels[at], value) for at, value in zip(row_places, row_values, strict=True)])
+            places, values = self._nearest(vectors[start : start + SEARCHED_TOGETHER], k, threshold, search)
+            ranked += self._pairs(places, values, k, threshold)
         return ranked
+
+    def novelty_of(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """How far input vectors (n, masks, dim) are from all labels: (n,), if labels are not read with each text."""
+        return self._novelty(vectors, self.scorer, self._search_for(len(vectors)))
+
+    def _pairs(
+        self, places: NDArray[np.int64], values: NDArray[np.float32], k: int, threshold: float | None
+    ) -> list[list[tuple[Hashable, float]]]:
+        """Labels with their probabilities, by positions and probabilities (n, k or more)."""
+        counts = np.full(len(places), k) if threshold is None else np.maximum((values >= threshold).sum(axis=1), k)
+        labels = self.labels
+        return [
+            [(labels[place], value) for place, value in zip(row_places[:count], row_values[:count], strict=True)]
+            for count, row_places, row_values in zip(counts.tolist(), places.tolist(), values.tolist(), strict=True)
+        ]
 
     def _search_for(self, texts: int) -> LabelSearch:
         """The search for this number of texts: a few are compared with all labels before an index is built."""

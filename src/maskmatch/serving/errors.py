@@ -1,0 +1,40 @@
+"""Errors of the server, in the shape that clients of text-embeddings-inference know: ``error`` and ``error_type``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class RequestError(Exception):
+    """A request that cannot be answered.
+
+    Args:
+        status: The HTTP status.
+        kind: The kind of error, a word that programs can compare.
+        message: One sentence for people.
+        headers: Further headers of the response.
+    """
+
+    def __init__(self, status: int, kind: str, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.message = status, kind, message
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def body(self) -> dict[str, Any]:
+        """The JSON object of the response."""
+        return {"error": self.message, "error_type": self.kind}
+
+
+def invalid(message: str) -> RequestError:
+    """The error of a request that means nothing."""
+    return RequestError(422, "validation", message)
+
+
+def too_large(message: str) -> RequestError:
+    """The error of a request that asks for too much."""
+    return RequestError(413, "too_large", message)
+
+
+def overloaded() -> RequestError:
+    """The error of a request that comes while too many others wait."""
+    return RequestError(503, "overloaded", "Too many texts wait; try again.", Retry_After="1")

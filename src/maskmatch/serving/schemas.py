@@ -1,0 +1,169 @@
+"""What requests and responses look like; the OpenAPI document is derived from it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+Text = StrictStr | dict[StrictStr, Any]
+"""A text, or a dict of the task's fields."""
+
+LabelNames = list[StrictStr]
+Labels = LabelNames | dict[StrictStr, StrictStr | list[StrictStr] | None]
+"""Names; or descriptions, or other phrases, by name."""
+
+Probability = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
+
+
+class Request(BaseModel):
+    """A request; fields that it does not know are an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ClassifyRequest(Request):
+    """Classify texts."""
+
+    texts: Text | list[Text] = Field(
+        description="One text or many: strings, or objects with the task's fields.",
+        examples=[["My card is gone!", "Where is my refund?"]],
+    )
+    labels: Labels | None = Field(
+        None,
+        description="Labels of this request: a list of names, or descriptions or lists of phrases by name. Default: "
+        "those of the classifier. They are cached, so a second request with the same labels encodes none.",
+        examples=[["refund not received", "card lost", "exchange rate"]],
+    )
+    model: StrictStr | None = Field(None, description="Which classifier; default: the first one.")
+    top_k: StrictInt = Field(3, ge=1, le=1000, description="How many labels per text, best first.")
+    threshold: Probability | None = Field(
+        None, description="With several labels per text: the probability from which a label applies."
+    )
+    abstain: Probability | None = Field(
+        None, description="With one label per text: below this probability the answer is none_label."
+    )
+    none_label: StrictStr | None = Field(None, description="The answer below abstain; default: null.")
+    novelty: StrictBool = Field(False, description="Whether to tell how far each text is from all labels.")
+
+
+class RankedLabel(BaseModel):
+    """A label with its probability."""
+
+    label: Any
+    probability: float
+
+
+class Answer(BaseModel):
+    """The answer for one text: label and probability, or labels if several may apply; or an error."""
+
+    model_config = ConfigDict(extra="forbid")
+    label: Any = None
+    probability: float | None = None
+    labels: list[Any] | None = None
+    top_k: list[RankedLabel] | None = None
+    novelty: float | None = None
+    error: str | None = None
+
+
+class ClassifyResponse(BaseModel):
+    """The answers, in the order of the texts."""
+
+    model: str
+    results: list[Answer]
+
+
+class LabelInfo(BaseModel):
+    """A label and how it reads."""
+
+    model_config = ConfigDict(extra="allow")
+    id: Any
+    name: str
+
+
+class LabelsResponse(BaseModel):
+    """The labels of a classifier."""
+
+    model: str
+    etag: str
+    labels: list[LabelInfo]
+
+
+class EditRequest(Request):
+    """Edit labels, all of it or nothing."""
+
+    add: Labels | None = Field(None, description="Labels to add.", examples=[{"chargeback": "money taken back"}])
+    rename: dict[StrictStr, StrictStr] = Field(default_factory=dict, description="New names, by label.")
+    remove: LabelNames = Field(default_factory=list, description="Labels to remove.")
+    save: StrictBool = Field(False, description="Whether to save the classifier in its folder.")
+    dry_run: StrictBool = Field(False, description="Whether to only show what would change, for some texts.")
+    texts: list[Text] = Field(default_factory=list, description="Texts for a dry run.")
+
+
+class ErrorResponse(BaseModel):
+    """What went wrong."""
+
+    error: str
+    error_type: str
+
+
+class PredictRequest(BaseModel):
+    """The request of text-embeddings-inference: a text, a pair of texts, or a batch of ["text"] or ["text", "text"]."""
+
+    inputs: StrictStr | list[StrictStr] | list[list[StrictStr]]
+    raw_scores: StrictBool = False
+    truncate: StrictBool | None = None
+    truncation_direction: StrictStr | None = None
+
+
+class ScoredLabel(BaseModel):
+    """A label with its score."""
+
+    label: str
+    score: float
+
+
+class PipelineParameters(BaseModel):
+    """Parameters of Hugging Face inference."""
+
+    candidate_labels: LabelNames | StrictStr | None = None
+    multi_label: StrictBool | None = None
+    hypothesis_template: StrictStr | None = None
+    top_k: Annotated[StrictInt, Field(ge=1, le=1000)] | None = None
+    function_to_apply: StrictStr | None = None
+
+
+class PipelineRequest(BaseModel):
+    """The request of Hugging Face inference: zero-shot classification with candidate labels, or text classification."""
+
+    inputs: StrictStr | list[StrictStr] = Field(examples=["My card is gone!"])
+    parameters: PipelineParameters = Field(default_factory=PipelineParameters)
+    options: dict[str, Any] | None = None
+
+
+class VllmRequest(BaseModel):
+    """The request of vLLM's /classify."""
+
+    model: StrictStr | None = None
+    input: StrictStr | list[StrictStr]
+    user: StrictStr | None = None
+
+
+class VllmItem(BaseModel):
+    """A text's answer in vLLM's form."""
+
+    index: int
+    label: str
+    probs: list[float]
+    num_classes: int
+
+
+class VllmResponse(BaseModel):
+    """vLLM's response."""
+
+    id: str
+    object: str = "list"
+    created: int
+    model: str
+    data: list[VllmItem]
+    usage: dict[str, int]
