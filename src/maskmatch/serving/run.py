@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import uvicorn
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.serving.app import create_app
+from maskmatch.serving.auth import Tokens
 from maskmatch.serving.config import ServeConfig
 from maskmatch.serving.metrics import SHARED
 from maskmatch.serving.served import ServedModel
@@ -33,18 +35,25 @@ SETTINGS = "MASKMATCH_SERVE_SETTINGS"
 """The environment variable by which the settings reach the processes of several workers."""
 
 
-def load_models(models: Sequence[str], task: str, config: ServeConfig, metrics: Metrics) -> list[ServedModel]:
-    """Load what is served: classifiers and exports; or the embedded default, which needs labels in each request."""
+@dataclass(frozen=True)
+class Loaded:
+    """What is served: a classifier or an export, its name, and its folder if it has labels of its own."""
+
+    name: str
+    predictor: EditablePredictor
+    folder: Path | None = None
+
+
+def load_all(models: Sequence[str], task: str) -> list[Loaded]:
+    """Load classifiers and exports; or the embedded default, which needs labels in each request."""
     if not models:
-        return [ServedModel("default", _default(task), config, metrics, own_labels=False)]
-    served = [
-        ServedModel(Path(model).expanduser().resolve().name, _load(model), config, metrics, folder=Path(model))
-        for model in models
-    ]
-    names = [model.name for model in served]
+        from maskmatch.serving.default_export import default_export, load_default
+
+        return [Loaded("default", load_default(default_export(task)))]
+    names = [Path(model).expanduser().resolve().name for model in models]
     if len(set(names)) < len(names):
         raise MaskMatchError(f"Two of the classifiers have the same name ({', '.join(names)}); rename a folder.")
-    return served
+    return [Loaded(name, _load(model), Path(model).expanduser()) for name, model in zip(names, models, strict=True)]
 
 
 def _load(model: str) -> EditablePredictor:
@@ -57,18 +66,25 @@ def _load(model: str) -> EditablePredictor:
     return loaded
 
 
-def _default(task: str) -> EditablePredictor:
-    from maskmatch.serving.default_export import default_export, load_default
+def app_of(config: ServeConfig, loaded: Sequence[Loaded]) -> FastAPI:
+    """The application that serves classifiers."""
 
-    return load_default(default_export(task))
+    def serve(metrics: Metrics) -> list[ServedModel]:
+        return [
+            ServedModel(
+                each.name, each.predictor, config, metrics, folder=each.folder, own_labels=each.folder is not None
+            )
+            for each in loaded
+        ]
+
+    return create_app(config, serve)
 
 
 def make_app() -> FastAPI:
     """The application of one of several workers, by the settings in the environment."""
     given = json.loads(os.environ[SETTINGS])
-    config = ServeConfig(**given["config"])
     _log_to_stderr()
-    return create_app(config, lambda metrics: load_models(given["models"], given["task"], config, metrics))
+    return app_of(ServeConfig(**given["config"]), load_all(given["models"], given["task"]))
 
 
 class Server(uvicorn.Server):
@@ -97,6 +113,8 @@ class Server(uvicorn.Server):
 
 def run(models: Sequence[str], task: str, config: ServeConfig) -> None:
     """Serve until the process is asked to stop."""
+    loaded = load_all(models, task)  # with several workers it is loaded again by each; what is wrong is reported here
+    Tokens.load(config.token_file)
     _log_to_stderr()
     options: dict[str, Any] = {
         "host": config.host,
@@ -108,8 +126,7 @@ def run(models: Sequence[str], task: str, config: ServeConfig) -> None:
         "server_header": False,
     }
     if config.workers == 1:
-        app = create_app(config, lambda metrics: load_models(models, task, config, metrics))
-        server = Server(uvicorn.Config(app, **options))
+        server = Server(uvicorn.Config(app_of(config, loaded), **options))
         server.run()
         if not server.started:
             raise MaskMatchError(f"The server could not be started on {config.host}:{config.port}.")

@@ -1,0 +1,137 @@
+"""The batcher: texts of many requests together, by tokens; one that fails, fails alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from maskmatch.prompts import TokenizedPrompts
+from maskmatch.serving.batcher import Batcher, QueueFullError
+
+if TYPE_CHECKING:
+    from maskmatch.prompts.batches import PaddedBatch
+
+BAD = 13
+
+
+class Echo:
+    """A runtime that gives back the sum of each text's tokens, and remembers its batches; the token 13 is an error."""
+
+    def __init__(self) -> None:
+        self.shapes: list[tuple[int, int]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, batch: PaddedBatch) -> np.ndarray:
+        self.gate.wait(10)
+        self.shapes.append(batch.input_ids.shape)
+        if (batch.input_ids == BAD).any():
+            raise RuntimeError("a bad text")
+        return (batch.input_ids * batch.attention_mask).sum(axis=1)[:, None, None].astype(np.float32)
+
+    def map(self, batches: Any) -> Any:
+        return map(self, batches)
+
+
+def prompts(*texts: list[int]) -> TokenizedPrompts:
+    ids = [np.array(text, np.int32) for text in texts]
+    return TokenizedPrompts(ids, np.zeros((len(texts), 1), np.int64), np.zeros(len(texts), bool))
+
+
+def run(batcher: Batcher, work: Any) -> Any:
+    try:
+        return asyncio.run(work())
+    finally:
+        batcher.stop()
+
+
+def make(runtime: Echo, **options: Any) -> Batcher:
+    return Batcher(runtime, 0, **{"max_tokens": 64, "max_wait": 0.001, "limit": 1000, **options})
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    requests=st.lists(
+        st.lists(st.lists(st.integers(20, 99), min_size=1, max_size=40), min_size=1, max_size=4), max_size=12
+    )
+)
+def test_every_request_gets_its_own_answers(requests: list[list[list[int]]]) -> None:
+    runtime = Echo()
+    batcher = make(runtime)
+
+    async def work() -> Any:
+        return await asyncio.gather(*(batcher.encode(prompts(*texts)) for texts in requests))
+
+    for texts, vectors in zip(requests, run(batcher, work), strict=True):
+        assert vectors[:, 0, 0].tolist() == [sum(text) for text in texts]
+    assert all(rows == 1 or rows * length <= 64 for rows, length in runtime.shapes)
+
+
+def test_texts_that_wait_are_encoded_together_and_by_length() -> None:
+    runtime = Echo()
+    batcher = make(runtime, max_tokens=1000)
+    runtime.gate.clear()
+
+    async def work() -> None:
+        first = asyncio.ensure_future(batcher.encode(prompts([20])))
+        await asyncio.sleep(0.1)  # it is being encoded; what comes now waits
+        others = [asyncio.ensure_future(batcher.encode(prompts([20] * size))) for size in (5, 50, 5, 50, 5)]
+        await asyncio.sleep(0.1)
+        runtime.gate.set()
+        await asyncio.gather(first, *others)
+
+    run(batcher, work)
+    assert runtime.shapes == [(1, 1), (3, 5), (2, 50)]
+
+
+def test_a_bad_text_fails_alone() -> None:
+    batcher = make(Echo())
+
+    async def work() -> Any:
+        jobs = [batcher.encode(prompts([20 + place])) for place in range(5)]
+        return await asyncio.gather(*jobs, batcher.encode(prompts([20], [BAD])), return_exceptions=True)
+
+    *good, bad = run(batcher, work)
+    assert [float(vectors[0, 0, 0]) for vectors in good] == [20.0, 21.0, 22.0, 23.0, 24.0]
+    assert isinstance(bad, RuntimeError)
+
+
+def test_a_full_queue_refuses_at_once_and_cancelled_texts_leave_it() -> None:
+    runtime = Echo()
+    batcher = make(runtime, limit=3)
+    runtime.gate.clear()
+
+    async def work() -> None:
+        first = asyncio.ensure_future(batcher.encode(prompts([20])))
+        await asyncio.sleep(0.1)
+        waiting = asyncio.ensure_future(batcher.encode(prompts([20], [20], [20])))
+        await asyncio.sleep(0)
+        with pytest.raises(QueueFullError):
+            await batcher.encode(prompts([20]))
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        runtime.gate.set()
+        await first
+        await batcher.encode(prompts([21]))
+
+    run(batcher, work)
+    assert runtime.shapes == [(1, 1), (1, 1)], "cancelled texts are not encoded"
+
+
+def test_what_waits_is_finished_when_it_stops() -> None:
+    runtime = Echo()
+    batcher = make(runtime)
+
+    async def work() -> Any:
+        job = asyncio.ensure_future(batcher.encode(prompts([20], [30])))
+        await asyncio.sleep(0)
+        await asyncio.get_running_loop().run_in_executor(None, batcher.stop)
+        return await job
+
+    assert run(batcher, work)[:, 0, 0].tolist() == [20.0, 30.0]
