@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+import socket
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,9 +14,10 @@ import typer
 from typer.testing import CliRunner
 
 from maskmatch.cli import app
+from server_tools import ServerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 try:
     import tomllib
@@ -25,6 +27,10 @@ except ModuleNotFoundError:  # Python 3.10
 ROOT = Path(__file__).parents[2]
 PLACEHOLDER = re.compile(r"\$MASKMATCH_DATA|\b[A-Z]{3,}(?:[./-][A-Za-z-]+)*\b(?!=)")
 """Files that only the reader has: a command that names one is checked for its options, not run."""
+
+
+SERVERS: list[ServerProcess] = []
+"""Servers that a page has started; they run until the page ends."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +65,34 @@ def run_page(page: Path, folder: Path) -> int:
     """
     names: dict[str, Any] = {"__name__": "page"}
     ran = 0
-    for snippet in snippets(page):
-        if snippet.language == "python":
-            blank_lines = "\n" * (snippet.line - 1)  # so that an error names the line of the page
-            exec(compile(blank_lines + snippet.text, page.name, "exec"), names)
-            ran += 1
-        else:
-            ran += sum(run_command(line, folder) for line in snippet.commands())
+    try:
+        for snippet in map(_with_free_ports(page), snippets(page)):
+            if snippet.language == "python":
+                blank_lines = "\n" * (snippet.line - 1)  # so that an error names the line of the page
+                exec(compile(blank_lines + snippet.text, page.name, "exec"), names)
+                ran += 1
+            else:
+                ran += sum(run_command(line, folder) for line in snippet.commands())
+    finally:
+        while SERVERS:
+            assert SERVERS.pop().stop() == 0
     return ran
+
+
+def _with_free_ports(page: Path) -> Callable[[Snippet], Snippet]:
+    """Replaces the ports of servers in snippets by free ones: pages are run at the same time."""
+    ports = {}
+    for port in re.findall(r"--port (\d+)", page.read_text(encoding="utf-8")):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            ports[port] = str(free.getsockname()[1])
+
+    def replaced(snippet: Snippet) -> Snippet:
+        text = snippet.text
+        for port, free_port in ports.items():
+            text = text.replace(port, free_port)
+        return replace(snippet, text=text)
+
+    return replaced
 
 
 def run_command(line: str, folder: Path) -> bool:
@@ -84,6 +110,10 @@ def run_command(line: str, folder: Path) -> bool:
         check_python(words[1:])
         return False
     assert words[0] == "maskmatch", line
+    if words[1] == "serve":
+        check_options(words[1:])
+        SERVERS.append(ServerProcess(*words[2:]))
+        return True
     if PLACEHOLDER.search(re.sub(r'"[^"$]*"', '""', command)):
         check_options(words[1:])
         return False

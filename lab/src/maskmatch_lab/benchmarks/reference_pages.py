@@ -23,6 +23,7 @@ def settings_page() -> str:
     from maskmatch.config.similarity import SimilarityConfig
     from maskmatch.config.tasks import Task
     from maskmatch.config.training import TrainingConfig
+    from maskmatch.serving.config import ENVIRONMENT, ServeConfig
 
     parts = [
         "# Settings",
@@ -41,6 +42,9 @@ def settings_page() -> str:
         "## Alignment",
         "Arguments of `align`, fields of `AlignmentConfig`, and options of `maskmatch align`.",
         reference_table(AlignmentConfig),
+        "## Server",
+        f"Options of `maskmatch serve`. Each is also an environment variable: `port` is `{ENVIRONMENT}PORT`.",
+        reference_table(ServeConfig),
         "## A method of your own",
         "A `Method`, given as `method`. The built-in ones are listed in [Methods](methods.md).",
         reference_table(Method),
