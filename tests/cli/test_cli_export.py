@@ -74,11 +74,27 @@ def test_refusals(run: Run, model: Path, tiny: Tiny, toy: Path, tmp_path: Path) 
     fails(run("export", tmp_path / "e"), "export already")
     fails(run("predict", tmp_path / "e", "--text", "x", "--device", "cuda"), "'cuda'", "CPU")
     fails(run("predict", tmp_path / "e", "--text", "x", "--threshold", "0.5"), "several labels")
-    fails(run("classify", "--model", tmp_path / "e", "--labels", "a,b", "--text", "x"), "is an export")
-    for command in ("show", "check", "expand"):
-        fails(run("labels", command, tmp_path / "e"), "is an export", "the folder of the classifier")
-    fails(run("labels", "add", tmp_path / "e", "parcel"), "is an export")
+    classify = ("classify", "--model", tmp_path / "e", "--labels", "a,b", "--text", "x")
+    fails(run(*classify, "--adapt"), "is an export", "--adapt")
+    fails(run(*classify, "--prompt", "{text} {mask}"), "is an export", "--prompt")
+    for command in ("check", "expand"):
+        fails(run("labels", command, tmp_path / "e"), "is an export", "the classifier that it was made from")
     is_wrong_usage(run("export"), "Missing argument")
+
+
+def test_labels_of_an_export_are_edited(run: Run, model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "e"
+    assert run("export", model, "-o", folder).code == 0
+    assert "parcel" in run("labels", "add", folder, "parcel", "--description", "a box").out
+    assert run("labels", "rename", folder, "parcel", "package").code == 0
+    assert run("labels", "remove", folder, "card lost").code == 0
+    shown = run("labels", "show", folder).out
+    assert "package" in shown
+    assert "card lost" not in shown
+    found = json.loads(run("predict", folder, "--text", "x", "--top-k", "9").out)
+    assert {each["label"] for each in found["top_k"]} == {"package", "refund", "exchange rate"}
+    found = json.loads(run("classify", "--model", folder, "--labels", "sport, music", "--text", "What a goal!").out)
+    assert {each["label"] for each in found["top_k"]} == {"sport", "music"}
 
 
 def test_a_reader_that_goes_away_while_the_writer_waits(model: Path) -> None:

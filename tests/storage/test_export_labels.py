@@ -129,7 +129,7 @@ def test_an_edit_can_be_previewed(tiny: Tiny, tmp_path: Path) -> None:
     before = exported.predict_proba(TEXTS)
     one, other = (each.preview(TEXTS, TRUTH, add=["parcel"], remove=[LABELS[1]]) for each in (matcher, exported))
     assert one.changed == other.changed > 0
-    assert [move.new for move in one.moves] == [move.new for move in other.moves]
+    assert [move.after for move in one.moves] == [move.after for move in other.moves]
     np.testing.assert_array_equal(exported.predict_proba(TEXTS), before)
 
 

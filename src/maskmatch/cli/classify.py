@@ -8,6 +8,7 @@ import typer
 
 from maskmatch.cli import options
 from maskmatch.cli.predict import print_predictions
+from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +39,12 @@ def classify(
             f"{names[0]!r} is the only label; give at least two names, separated by commas.", param_hint="--labels"
         )
     chunks: Iterable[Examples] = texts.chunks(options.config_of(classifier.model, classifier.settings).fields, reading)
+    if classifier.model is not None and options.is_export(classifier.model):
+        if adapt:
+            raise MaskMatchError(f"{classifier.model} is an export, which cannot learn from texts; leave --adapt out.")
+        pipeline = classifier.load_export(names).pipeline
+        print_predictions(pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)
+        return
     matcher = classifier.load(names, method=classifier.untrained_method())
     if adapt:
         chunks = list(chunks)

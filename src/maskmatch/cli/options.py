@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from maskmatch.labels import LabelSet, LabelsLike
     from maskmatch.matcher import MaskMatcher
     from maskmatch.prediction.predictor import Predictor
+    from maskmatch.storage.export.matcher import ExportedMatcher
 
 
 READING, TRAINING, CLASSIFIER = "Reading rows", "Training", "Classifier"
@@ -180,6 +181,21 @@ class Classifier:
 
         options = {"model": self.model, "device": self.device, "verify": self.verify, **self.settings, **more}
         return MaskMatcher.from_pretrained(labels=labels, **options)
+
+    def load_export(self, labels: LabelsLike) -> ExportedMatcher:
+        """The export with other labels; it reads them without torch."""
+        from maskmatch import ExportedMatcher
+
+        assert self.model is not None
+        possible = ("threshold", "abstain", "search")
+        fixed = [f"--{name.replace('_', '-')}" for name in self.settings if name not in possible]
+        if fixed or self.device not in (None, "cpu"):
+            raise MaskMatchError(
+                f"{self.model} is an export, which was made with its own settings and computes on the CPU; leave "
+                f"{', '.join(fixed) or '--device'} out."
+            )
+        settings: dict[str, Any] = dict(self.settings)
+        return ExportedMatcher.from_pretrained(self.model, labels, verify=self.verify, **settings)
 
     def untrained_method(self) -> str | None:
         """The method to use without training, if it is not that of the task or the saved classifier.

@@ -106,6 +106,7 @@ class GraphBank(LabelBank):
 
     def take_index(self, index: MeasuredIndex) -> None:
         """Take an index over the labels of now."""
+        self._version += 1  # the pipeline has it from now on
         self._index = self.version, index
 
     def take_background(self, vectors: NDArray[np.float32]) -> None:

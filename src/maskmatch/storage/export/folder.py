@@ -101,7 +101,8 @@ def write_export(bank: LabelBank, pipeline: Pipeline, logits: LogitScale, export
         arrays[BACKGROUND] = background_vectors(bank).astype(np.float16)
     # The library writes the memory of an array as it is, also if it is transposed.
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    save_file(arrays, folder / LABELS_FILE, metadata=metadata)
+    # Labels that are read with each text have no vectors; without any content the library cannot read the file.
+    save_file(arrays, folder / LABELS_FILE, metadata=metadata or {"vectors": "none"})
     pipeline.tokenizer.vocabulary.backend.save(str(folder / TOKENIZER_FILE))
     search = _approximate_search(pipeline)
     if search is not None:
