@@ -265,6 +265,18 @@ class TestLabels:
         loaded = ExportedMatcher.from_pretrained(folder, verbose=False)
         assert loaded.predict(TEXTS) == [answer["label"] for answer in answers]
 
+    def test_a_folder_that_someone_else_saves_is_loaded_again(self, editable: tuple[ServerProcess, Path]) -> None:
+        server, folder = editable
+        with ExportedMatcher.editing(folder, verbose=False) as matcher:
+            matcher.add_labels(["parcel"])
+        with Client(server.url, token="reader") as client:
+            deadline = time.monotonic() + 30
+            while "parcel" not in [label["name"] for label in client.labels()["labels"]]:
+                assert time.monotonic() < deadline
+                client.predict(TEXTS[:1])
+                time.sleep(0.1)
+            assert client.predict(TEXTS) == ExportedMatcher.from_pretrained(folder, verbose=False).predict(TEXTS)
+
     def test_edits_under_load(self, editable: tuple[ServerProcess, Path]) -> None:
         server, _ = editable
         wrong: list[Any] = []

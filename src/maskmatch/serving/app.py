@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,7 +68,10 @@ class Service:
     async def running(self, _: FastAPI) -> AsyncIterator[None]:
         """Load the classifiers; when the server stops, finish what waits."""
         self._models = {model.name: model for model in self._load(self.metrics)}
+        watching = [asyncio.ensure_future(model.watch()) for model in self._models.values() if model.folder]
         yield
+        for task in watching:
+            task.cancel()
         for model in self._models.values():
             model.stop()
 

@@ -9,8 +9,6 @@ import os
 import signal
 import sys
 import tempfile
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -19,51 +17,20 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.serving.app import create_app
 from maskmatch.serving.auth import Tokens
 from maskmatch.serving.config import ServeConfig
+from maskmatch.serving.loading import load_all
 from maskmatch.serving.metrics import SHARED
 from maskmatch.serving.served import ServedModel
-from maskmatch.storage.layout import EXPORT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fastapi import FastAPI
 
-    from maskmatch.prediction.editing import EditablePredictor
+    from maskmatch.serving.loading import Loaded
     from maskmatch.serving.metrics import Metrics
 
 SETTINGS = "MASKMATCH_SERVE_SETTINGS"
 """The environment variable by which the settings reach the processes of several workers."""
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What is served: a classifier or an export, its name, and its folder if it has labels of its own."""
-
-    name: str
-    predictor: EditablePredictor
-    folder: Path | None = None
-
-
-def load_all(models: Sequence[str], task: str) -> list[Loaded]:
-    """Load classifiers and exports; or the embedded default, which needs labels in each request."""
-    if not models:
-        from maskmatch.serving.default_export import default_export, load_default
-
-        return [Loaded("default", load_default(default_export(task)))]
-    names = [Path(model).expanduser().resolve().name for model in models]
-    if len(set(names)) < len(names):
-        raise MaskMatchError(f"Two of the classifiers have the same name ({', '.join(names)}); rename a folder.")
-    return [Loaded(name, _load(model), Path(model).expanduser()) for name, model in zip(names, models, strict=True)]
-
-
-def _load(model: str) -> EditablePredictor:
-    import maskmatch
-
-    exported = (Path(model).expanduser() / EXPORT_FILE).exists()
-    kind: Any = maskmatch.ExportedMatcher if exported else maskmatch.MaskMatcher
-    loaded: EditablePredictor = kind.from_pretrained(model, verbose=False)
-    _ = loaded.pipeline  # what cannot be used is reported at the start
-    return loaded
 
 
 def app_of(config: ServeConfig, loaded: Sequence[Loaded]) -> FastAPI:

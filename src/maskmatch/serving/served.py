@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from maskmatch.labels import LabelSet, label_to_json
 from maskmatch.prediction.answers import DIGITS, json_answer
 from maskmatch.serving.batcher import Batcher, QueueFullError
 from maskmatch.serving.errors import RequestError, invalid, overloaded
+from maskmatch.serving.loading import load_predictor
+from maskmatch.storage.integrity import revision
+from maskmatch.storage.layout import CONFIG_FILE, EXPORT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +31,11 @@ if TYPE_CHECKING:
     from maskmatch.prompts import TokenizedPrompts
     from maskmatch.serving.config import ServeConfig
     from maskmatch.serving.metrics import Metrics
+
+logger = logging.getLogger("maskmatch")
+
+WATCH_SECONDS = 1.0
+"""How often it is noticed that someone else has saved the folder."""
 
 SCORED_AT_ONCE = 200_000
 """From how many scores on they are computed in another thread, so that other requests do not wait."""
@@ -77,15 +86,8 @@ class ServedModel:
         self._config, self._metrics = config, metrics
         self._sets: OrderedDict[str, asyncio.Future[Pipeline]] = OrderedDict()
         self._editing = asyncio.Lock()
-        pipeline = predictor.pipeline
-        self._batcher = Batcher(
-            pipeline.runtime,
-            pipeline.tokenizer.vocabulary.pad_id,
-            max_tokens=config.max_batch_tokens,
-            max_wait=config.max_wait_ms / 1000,
-            limit=config.queue,
-            observe=metrics.observe_batch,
-        )
+        self._revision = self._folder_revision()
+        self._batcher = self._new_batcher()
 
     @property
     def waiting(self) -> int:
@@ -100,6 +102,45 @@ class ServedModel:
     def stop(self) -> None:
         """Encode what waits, then end."""
         self._batcher.stop()
+
+    def _new_batcher(self) -> Batcher:
+        pipeline, config = self.predictor.pipeline, self._config
+        return Batcher(
+            pipeline.runtime,
+            pipeline.tokenizer.vocabulary.pad_id,
+            max_tokens=config.max_batch_tokens,
+            max_wait=config.max_wait_ms / 1000,
+            limit=config.queue,
+            observe=self._metrics.observe_batch,
+        )
+
+    # -- the folder ------------------------------------------------------------------------------------------
+
+    def _folder_revision(self) -> str | None:
+        """What identifies the content of the folder; None if there is none."""
+        if self.folder is None:
+            return None
+        return revision(self.folder / EXPORT_FILE) or revision(self.folder / CONFIG_FILE)
+
+    async def watch(self) -> None:
+        """Load the folder again whenever someone else has saved it, such as another worker."""
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            if self._folder_revision() in (None, self._revision):
+                continue
+            async with self._editing:
+                try:
+                    await self._reload()
+                except MaskMatchError as error:  # it serves what it has
+                    logger.warning("%s could not be loaded again: %s", self.name, error)
+
+    async def _reload(self) -> None:
+        now = self._folder_revision()
+        self.predictor = await _apart(True, lambda: load_predictor(str(self.folder)))
+        before, self._batcher = self._batcher, self._new_batcher()
+        self._revision = now
+        self._sets.clear()
+        await _apart(True, before.stop)
 
     # -- classifying -----------------------------------------------------------------------------------------
 
@@ -219,6 +260,10 @@ class ServedModel:
                 )
             if save and self.folder is None:
                 raise RequestError(409, "not_saved", "This classifier was not loaded from a folder.")
+            if not save and self._config.workers > 1:
+                raise RequestError(
+                    409, "not_saved", "There are several workers, which share only the folder; give save as well."
+                )
             try:
                 await _apart(True, lambda: self._edit(edits, save))
             except MaskMatchError as error:
@@ -232,6 +277,7 @@ class ServedModel:
         if save:
             assert self.folder is not None
             predictor.save_pretrained(self.folder)
+            self._revision = self._folder_revision()
 
     async def preview(self, texts: Sequence[Any], edits: dict[str, Any]) -> dict[str, Any]:
         """Which of these texts would get another label."""
