@@ -80,6 +80,32 @@ def test_after_any_edits_vectors_are_those_of_a_new_bank(
     np.testing.assert_allclose(bank.vectors(), fresh.vectors(), atol=1e-5, rtol=1e-5)
 
 
+def test_edits_at_once_or_not_at_all(bank: ModelBank) -> None:
+    before, version = list(bank.known_labels), bank.version
+    for wrong in ({"remove": ["unknown"]}, {"rename": {"unknown": "x"}}, {"add": ["card lost"]}):
+        edits: dict[str, Any] = {"add": ["parcel"], "rename": {"refund": "money back"}, "remove": ["exchange rate"]}
+        with pytest.raises(MaskMatchError):
+            bank.edit(**{**edits, **wrong})
+        assert (list(bank.known_labels), bank.version) == (before, version)
+    seen: list[list[Any]] = []
+    real = bank._set  # noqa: SLF001
+    bank.__dict__["_set"] = lambda *parts: (real(*parts), seen.append(list(bank.known_labels)))[0]
+    ids = bank.edit(add=["parcel"], rename={"refund": "card lost", "card lost": "refund"}, remove=["exchange rate"])
+    assert ids == {"refund": "card lost", "card lost": "refund"}
+    assert len(seen) == 1, "no other thread sees half of it"
+    assert set(seen[0]) == {"refund", "card lost", "parcel"}
+
+
+def test_a_copy_leaves_the_cache_of_its_original_alone(bank: ModelBank, monkeypatch: pytest.MonkeyPatch) -> None:
+    bank.vectors()
+    copy = bank.copy()
+    copy.remove(["refund"])
+    copy.vectors()
+    monkeypatch.setattr(ModelBank, "reading", lambda self: pytest.fail("nothing is missing"))
+    bank.remove(["card lost"])
+    assert len(bank.vectors()) == len(LABELS) - 1
+
+
 class TestCentroids:
     def test_they_follow_a_renamed_label_and_leave_with_a_removed_one(self, bank: ModelBank) -> None:
         bank.learn(centroids=centroids(bank, "refund", "card lost"))
@@ -119,6 +145,9 @@ def test_learned_labels_cannot_be_edited_without_training(tiny: Callable[[str], 
         with pytest.raises(MaskMatchError, match="learns a vector per label"):
             edit(["parcel"])
     before = matcher.bank.vectors()
-    matcher.remove_labels([LABELS[0]])
+    with pytest.raises(MaskMatchError, match="no label 'unknown'"):
+        matcher.edit_labels(remove=[LABELS[1]], rename={"unknown": "x"})
+    assert matcher.bank.vectors().shape == before.shape
+    matcher.edit_labels(remove=[LABELS[0]])
     kept = [sorted(LABELS).index(label) for label in matcher.labels or ()]
     np.testing.assert_allclose(matcher.bank.vectors(), before[kept])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,14 +22,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from maskmatch import ExportedMatcher, MaskMatcher, export
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
 from maskmatch.serving import AsyncClient, Client, ServerError
+from maskmatch.serving.auth import Tokens
+from maskmatch.serving.errors import RequestError
 from server_tools import ServerProcess, bearer, metric, token_file
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Tiny = Callable[[str], Path]
 
@@ -73,6 +75,8 @@ class TestClassify:
         assert answer["model"] == "bank"
         assert answer["results"] == client.classify([TEXTS[0]])
         assert client.predict([]) == []
+        with pytest.raises(MaskMatchError, match="a list of texts"):
+            client.predict("hello")
 
     def test_a_bad_text_fails_alone(self, client: Client) -> None:
         good, bad, other = client.classify([TEXTS[0], "  ", {"text": TEXTS[1]}])
@@ -150,6 +154,12 @@ class TestRefusals:
             ({"texts": ["x"] * 51}, 413, "too_many_texts"),
             ({"texts": ["x" * 2001]}, 413, "too_long"),
             ({"texts": ["x"], "labels": [f"label {number}" for number in range(21)]}, 413, "too_many_labels"),
+            (
+                {"texts": ["x"], "labels": {"a": [f"phrase {number}" for number in range(30)], "b": None}},
+                413,
+                "too_many_labels",
+            ),
+            ({"texts": ["x"], "abstain": 1, "none_label": "\ud800"}, 422, "validation"),
             ({"texts": ["x" * 1900] * 49 + ["y" * 99_999]}, 413, "too_large"),
             ({"texts": ["x"], "labels": ["a", "a"]}, 422, "validation"),
             ({"texts": ["x"], "labels": ["only one"]}, 422, "validation"),
@@ -159,7 +169,7 @@ class TestRefusals:
         ],
     )
     def test_bounds(self, server: ServerProcess, body: Any, status: int, kind: str) -> None:
-        response = httpx.post(f"{server.url}/v1/classify", json=body)
+        response = httpx.post(f"{server.url}/v1/classify", content=json.dumps(body), headers=JSON)
         assert (response.status_code, response.json()["error_type"]) == (status, kind)
 
     def test_what_is_not_json_or_not_there(self, server: ServerProcess) -> None:
@@ -168,6 +178,12 @@ class TestRefusals:
         assert httpx.get(f"{server.url}/nothing").status_code == 404
         assert httpx.get(f"{server.url}/v1/classify").status_code == 405
         assert httpx.get(f"{server.url}/../etc/passwd").status_code == 404
+
+    def test_a_dry_run_has_the_same_bounds(self, client: Client) -> None:
+        for wrong in ({"texts": ["x"] * 51}, {"texts": ["x" * 2001]}, {"add": [f"label {n}" for n in range(21)]}):
+            with pytest.raises(ServerError) as caught:
+                client.edit_labels("*", **{"add": ["parcel"], "texts": TEXTS[:1], "dry_run": True, **wrong})
+            assert caught.value.status == 413
 
     def test_without_tokens_nobody_edits(self, client: Client) -> None:
         with pytest.raises(ServerError, match="write token") as caught:
@@ -300,6 +316,85 @@ class TestLabels:
         for thread in threads:
             thread.join()
         assert not wrong
+
+
+class TestOtherClassifiers:
+    def test_several_of_all_kinds(self, tiny: Tiny, tmp_path: Path) -> None:
+        """An old export, labels that are numbers, several labels per text, labels that are read with each text."""
+        old = Path(__file__).parent.parent / "golden" / "format-6" / "calibrated.onnx"
+        numbered = MaskMatcher.from_pretrained(tiny("bert"), {3: "refund", 5: "card lost"}, verbose=False)
+        export(numbered, tmp_path / "numbered")
+        rows = [[label, "urgent"] for label in TRUTH]
+        several = MaskMatcher.from_pretrained(tiny("bert"), [*LABELS, "urgent"], verbose=False)
+        export(several.fit(TEXTS, rows, **A_LITTLE), tmp_path / "several")
+        context = MaskMatcher.from_pretrained(tiny("bert"), LABELS, label_prompt="{text} {label} {mask}", verbose=False)
+        export(context, tmp_path / "context")
+        folders = [str(old), *(str(tmp_path / name) for name in ("numbered", "several", "context"))]
+        with ServerProcess(*folders, "--port", "0", "--token-file", str(token_file(tmp_path))) as server:
+            for folder in folders:
+                name = Path(folder).name
+                direct = ExportedMatcher.from_pretrained(folder, verbose=False)
+                with Client(server.url, token="writer", model=name) as client:
+                    assert client.predict(TEXTS[:3]) == direct.predict(TEXTS[:3])
+                    assert len(client.labels()["labels"]) == len(direct.labels)
+                found = httpx.post(
+                    f"{server.url}/classify", json={"model": name, "input": TEXTS[0]}, headers=bearer("reader")
+                )
+                assert len(found.json()["data"][0]["probs"]) == len(direct.labels)
+            with Client(server.url, token="writer", model="several") as client:
+                assert client.predict(TEXTS[:1], threshold=1.0) == [[]]
+            with Client(server.url, token="writer", model="numbered") as client:
+                client.edit_labels("*", rename={"3": "money back"})
+                assert client.labels()["labels"][0] == {"id": 3, "name": "money back"}
+            client = Client(server.url, token="writer", model=old.name)
+            with client, pytest.raises(ServerError, match="earlier version"):
+                client.edit_labels("*", add=["parcel"])
+            assert server.stop() == 0
+
+    def test_an_edit_that_cannot_be_saved_changes_nothing(self, exported: Path, tmp_path: Path) -> None:
+        folder = ExportedMatcher.from_pretrained(exported, verbose=False).save_pretrained(tmp_path / "own")
+        server = ServerProcess(str(folder), "--port", "0", "--token-file", str(token_file(tmp_path)))
+        with server, Client(server.url, token="writer") as client:
+            before = client.labels()
+            (folder / "model.onnx").rename(folder / "gone")
+            with pytest.raises(ServerError, match="Nothing was changed") as caught:
+                client.edit_labels(before["etag"], add=["parcel"], save=True)
+            assert caught.value.status == 409
+            assert client.labels() == before
+            assert len(client.classify(TEXTS[:1], top_k=9)[0]["top_k"]) == len(LABELS)
+
+    def test_edits_hold_up_nobody_and_end_even_if_the_editor_goes(self, exported: Path, tmp_path: Path) -> None:
+        with ServerProcess(str(exported), "--port", "0", "--token-file", str(token_file(tmp_path))) as server:
+            body = {"add": [f"label {number}" for number in range(900)]}
+            with pytest.raises(httpx.TimeoutException):
+                httpx.patch(
+                    f"{server.url}/v1/labels", json=body, headers={**bearer("writer"), "If-Match": "*"}, timeout=0.05
+                )
+            slowest = 0.0
+            with Client(server.url, token="writer") as client:
+                while len(client.labels()["labels"]) == len(LABELS):
+                    started = time.perf_counter()
+                    httpx.get(f"{server.url}/health")
+                    slowest = max(slowest, time.perf_counter() - started)
+                assert len(client.labels()["labels"]) == len(LABELS) + 900
+            assert slowest < 1.0
+
+
+class TestTokens:
+    @pytest.mark.parametrize("line", ["write", "write a b", "two words", ""])
+    def test_a_wrong_file_is_refused(self, tmp_path: Path, line: str) -> None:
+        path = tmp_path / "tokens"
+        path.write_text(f"{line}\n", encoding="utf-8")
+        with pytest.raises(MaskMatchError, match="token"):
+            Tokens.load(str(path))
+
+    def test_kinds(self, tmp_path: Path) -> None:
+        tokens = Tokens.load(str(token_file(tmp_path)))
+        tokens.check("Bearer reader")
+        tokens.check("bearer writer", write=True)
+        for header, write in (("Bearer other", False), ("reader", False), (None, False), ("Bearer reader", True)):
+            with pytest.raises(RequestError):
+                tokens.check(header, write=write)
 
 
 class TestProcess:

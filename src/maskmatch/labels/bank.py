@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("maskmatch")
 
-SHARED = ("_labels", "_learned", "_cache", "background_cache")
-"""What a copy of a bank starts with. None of it changes in place, but for caches."""
+SHARED = ("_labels", "_learned", "background_cache")
+"""What a bank and its copy share. None of it changes in place."""
 
 Derived = TypeVar("Derived")
 Own = TypeVar("Own", bound="LabelBank")
@@ -79,6 +79,9 @@ class LabelBank:
     def check_editable(self, otherwise: str) -> None:
         """Raise if labels cannot be changed, because names are not read."""
 
+    def check_renamable(self) -> None:
+        """Raise if a label cannot be renamed."""
+
     def _empty(self: Own) -> Own:
         """A bank without labels, on the same weights."""
         raise NotImplementedError
@@ -90,7 +93,7 @@ class LabelBank:
         """Prepare for this many labels."""
 
     @property
-    def _learns_rows(self) -> bool:
+    def learns_rows(self) -> bool:
         """Whether training learns a vector per label, which is never cached."""
         return False
 
@@ -179,6 +182,7 @@ class LabelBank:
     @exclusive
     def rename(self, old: Hashable, new: Hashable) -> None:
         """Rename a label; its training texts still count."""
+        self.check_renamable()
         before = self.known_labels
         after = before.renamed(old, new)
         self._set(after, self._learned.renamed(dict(zip(before, after, strict=True))))
@@ -191,29 +195,55 @@ class LabelBank:
         self._select([before.position(id_) for id_ in after])
         self._set(after, self._learned.renamed({id_: id_ for id_ in after}))
 
+    @exclusive
     def edit(
         self, *, add: LabelsLike | None, rename: Mapping[Hashable, Hashable], remove: Sequence[Hashable]
     ) -> dict[Hashable, Hashable]:
-        """Remove labels, rename others at once, then add some; returns the new id of each label that stays."""
+        """Remove labels, rename others and add some, in one step; returns the new id of each label that stays.
+
+        If one of the edits is wrong, nothing changes.
+        """
         if isinstance(remove, (str, bytes)):
             raise MaskMatchError(f"remove is {remove!r}; give a list of labels.")
-        if remove:
-            self.remove(list(remove))
-        before = list(self.known_labels)
-        places = {old: self.known_labels.position(old) for old in rename}
-        if any(new in self.known_labels for new in rename.values()):  # names change places
-            for number, place in enumerate(places.values()):
-                self.rename(self.known_labels[place], f"(renamed {number})")
-        for old, place in places.items():
-            self.rename(self.known_labels[place], rename[old])
-        ids = dict(zip(before, self.known_labels, strict=True))
+        if rename:
+            self.check_renamable()
         if add is not None:
-            known = set(self.known_labels)
-            self.add(add)
-            ids |= {
-                id_: id_ for id_ in remove if id_ in self.known_labels and id_ not in known
-            }  # removed and added again
-        return ids
+            self.check_editable("a label cannot be added")
+        before = self.known_labels
+        labels = before.removed(list(remove)) if remove else before
+        kept = list(labels)
+        places = {old: labels.position(old) for old in rename}
+        if any(new in labels for new in rename.values()):  # names change places
+            for number, place in enumerate(places.values()):
+                labels = labels.renamed(labels[place], f"(renamed {number})")
+        for old, place in places.items():
+            labels = labels.renamed(labels[place], rename[old])
+        ids = dict(zip(kept, labels, strict=True))
+        after = labels if add is None else labels.added(add)
+        if remove:
+            self._select([before.position(id_) for id_ in kept])
+        self._set(after, self._learned.renamed(ids))
+        again = {id_: id_ for id_ in remove if id_ in after and id_ not in labels}  # removed and added again
+        return ids | again
+
+    @exclusive
+    def take(self: Own, other: Own, version: int) -> bool:
+        """Take the labels of a copy that was edited, with all that was derived from it, in one step.
+
+        Args:
+            other: The copy.
+            version: The version of this bank when it was copied.
+
+        Returns:
+            Whether it was taken; not if this bank has changed since.
+        """
+        if self.version != version:
+            return False
+        derived, theirs = vars(other)["_derived"], other.version
+        vars(self).update({name: vars(other)[name] for name in SHARED}, _cache=other.cache_copy())
+        self._version += 1
+        self._derived = {make: (self._version, made) for make, (known, made) in derived.items() if known == theirs}
+        return True
 
     @exclusive
     def replace(self, labels: LabelsLike) -> None:
@@ -253,19 +283,18 @@ class LabelBank:
     def copy(self: Own) -> Own:
         """A bank that can be edited by itself; it shares the weights."""
         bank = self._empty()
-        vars(bank).update({name: vars(self)[name] for name in SHARED})
+        vars(bank).update({name: vars(self)[name] for name in SHARED}, _cache=self.cache_copy())
         return bank
+
+    def cache_copy(self) -> VectorCache:
+        """A cache with the same vectors: a look-up in one leaves the other as it is."""
+        return self._cache.copy()
 
     def with_labels(self: Own, labels: LabelSet) -> Own:
-        """A bank with other labels, on the same weights, with a cache of its own: this bank's labels stay cached."""
+        """A bank with other labels, on the same weights."""
         bank = self.copy()
-        bank.use_own_cache()
         bank.replace(labels)
         return bank
-
-    def use_own_cache(self) -> None:
-        """Cache label vectors apart from the bank that this one is a copy of."""
-        self._cache = VectorCache()
 
     def _set(self, labels: LabelSet, learned: Learned | None = None) -> None:
         """The one place where labels change."""
@@ -300,7 +329,7 @@ class LabelBank:
 
     def text_vectors(self, texts: Sequence[LabelText]) -> NDArray[np.float32]:
         """The vectors of label texts, from the cache where it has them: (F, masks, dim)."""
-        if self._learns_rows:
+        if self.learns_rows:
             return self.read(texts)
         return self._cache.look_up(texts, (self.weights_version, self.cache_key(texts)), self.read)
 

@@ -27,6 +27,12 @@ class VectorCache:
         # One attribute, so that another thread never sees the key of one state with the vectors of another.
         self._filled: tuple[CacheKey, tuple[LabelText, ...], NDArray[np.float32]] | None = None
 
+    def copy(self) -> VectorCache:
+        """A cache with the same vectors."""
+        cache = VectorCache()
+        cache._filled = self._filled
+        return cache
+
     def look_up(
         self, texts: Sequence[LabelText], key: CacheKey, encode: Callable[[Sequence[LabelText]], NDArray[np.float32]]
     ) -> NDArray[np.float32]:

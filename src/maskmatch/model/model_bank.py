@@ -103,7 +103,7 @@ class ModelBank(LabelBank):
 
     def check_editable(self, otherwise: str) -> None:
         """Raise if labels have learned vectors, so that they cannot be changed without training."""
-        if self._learns_rows:
+        if self.learns_rows:
             raise MaskMatchError(
                 f"The method {self.config.method.name} learns a vector per label, so {otherwise}; mask-matching "
                 "reads names, so its labels can be edited."
@@ -119,7 +119,8 @@ class ModelBank(LabelBank):
         self._model.labels.set_count(labels)
 
     @property
-    def _learns_rows(self) -> bool:
+    def learns_rows(self) -> bool:
+        """Whether training learns a vector per label, which is never cached."""
         return self._model.labels.learned
 
     # -- training and settings -------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ class ModelBank(LabelBank):
         similarity.untrained = untrained
 
     def _load_vectors(self, vectors: NDArray[np.float32], metadata: Mapping[str, str], *, same_weights: bool) -> None:
-        if not self._learns_rows:
+        if not self.learns_rows:
             super()._load_vectors(vectors, metadata, same_weights=same_weights)
             return
         if len(vectors) != len(self.known_labels):

@@ -79,11 +79,15 @@ class EditablePredictor(Predictor):
         """
         edits: dict[str, Any] = {"add": add, "rename": rename or {}, "remove": remove}
         bank = self.bank
-        with bank.lock:
-            trial = bank.copy()
-            trial.edit(**edits)
-            self.pipeline_with(trial)  # new names are encoded, and cached
+        if bank.learns_rows:  # a copy would share what is edited
             bank.edit(**edits)
+            return self._edited()
+        taken = False
+        while not taken:  # until no other thread has edited meanwhile
+            version, trial = bank.version, bank.copy()
+            trial.edit(**edits)
+            self.pipeline_with(trial)  # encodes new names, while predictions go on
+            taken = bank.take(trial, version)
         return self._edited()
 
     @classmethod

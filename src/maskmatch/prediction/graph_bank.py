@@ -12,7 +12,7 @@ from maskmatch.prediction.pipeline import encode_prompts
 from maskmatch.prompts import tokenize_label_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -90,10 +90,9 @@ class GraphBank(LabelBank):
         """Raise if the graph does not read label prompts, so that labels are fixed."""
         _check_editable(self._fixed, otherwise)
 
-    def rename(self, old: Hashable, new: Hashable) -> None:
-        """Rename a label; its training texts still count."""
+    def check_renamable(self) -> None:
+        """Raise if the graph does not read label prompts, and so no other name."""
         self.check_editable("a label cannot be renamed")
-        super().rename(old, new)
 
     def with_config(self, config: MatcherConfig) -> GraphBank:
         """The same labels with other settings, none of which changes vectors."""

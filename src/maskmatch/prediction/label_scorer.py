@@ -311,6 +311,11 @@ class _OneThread:
 _one_thread = _OneThread()
 
 
+def use_one_blas_thread() -> None:
+    """Use one thread for all products from now on: with many small ones, each switch costs time."""
+    _one_thread.__enter__()
+
+
 @cache
 def _blas() -> Any:
     """The controller of BLAS threads."""

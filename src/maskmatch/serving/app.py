@@ -20,11 +20,12 @@ from maskmatch.serving.auth import Tokens
 from maskmatch.serving.errors import RequestError, invalid
 from maskmatch.serving.metrics import Metrics
 from maskmatch.serving.middleware import Guard, refused
-from maskmatch.serving.served import ServedModel, Wanted
+from maskmatch.serving.served import ServedModel, Wanted, characters
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from maskmatch.labels import LabelSet
     from maskmatch.serving.config import ServeConfig
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -99,20 +100,25 @@ class Service:
 
     async def classify(
         self, request: Request, texts: Sequence[Any], wanted: Wanted, *, labels: Any = None, model: str | None = None
-    ) -> tuple[ServedModel, list[dict[str, Any]]]:
-        """Classify the texts of a request, if they are within bounds."""
-        config, served = self.config, self.find(model)
+    ) -> tuple[ServedModel, LabelSet, list[dict[str, Any]]]:
+        """Classify the texts of a request, if they are within bounds: the classifier, its labels and the answers."""
+        served = self.find(model)
         request.state.model, request.state.texts = served.name, len(texts)
+        self.check_texts(texts)
+        if self.config.log_texts:
+            request.state.content = list(texts)
+        return served, *await served.classify(texts, wanted, labels)
+
+    def check_texts(self, texts: Sequence[Any]) -> None:
+        """Raise if there are too many texts, or one of them is too long."""
+        config = self.config
         if len(texts) > config.max_texts:
             raise RequestError(
                 413, "too_many_texts", f"The request has {len(texts)} texts; {config.max_texts} are allowed."
             )
-        longest = max((_characters(text) for text in texts), default=0)
+        longest = max(map(characters, texts), default=0)
         if longest > config.max_chars:
             raise RequestError(413, "too_long", f"A text has {longest} characters; {config.max_chars} are allowed.")
-        if config.log_texts:
-            request.state.content = list(texts)
-        return served, await served.classify(texts, wanted, labels)
 
 
 def create_app(config: ServeConfig, load: Callable[[Metrics], Sequence[ServedModel]]) -> FastAPI:
@@ -168,7 +174,7 @@ def _add_own_endpoints(app: FastAPI, service: Service) -> None:
         service.tokens.check(authorization)
         texts = body.texts if isinstance(body.texts, list) else [body.texts]
         wanted = Wanted(body.top_k, body.threshold, body.abstain, body.none_label, body.novelty)
-        served, answers = await service.classify(request, texts, wanted, labels=body.labels, model=body.model)
+        served, _, answers = await service.classify(request, texts, wanted, labels=body.labels, model=body.model)
         return JSONResponse({"model": served.name, "results": answers})
 
 
@@ -197,15 +203,16 @@ def _add_label_endpoints(app: FastAPI, service: Service) -> None:
         edits = {"add": body.add, "rename": body.rename, "remove": body.remove}
         if not any(edits.values()):
             raise invalid("There is nothing to edit; give labels to add, rename or remove.")
+        served.check_labels(body.add or ())
         if body.dry_run:
             if not body.texts or all(is_blank(text) for text in body.texts):
                 raise invalid("A dry run needs texts.")
+            service.check_texts(body.texts)
             return {"model": served.name, "diff": await served.preview(body.texts, edits)}
         if if_match is None:
             raise RequestError(428, "precondition_required", "Give the ETag of the labels that you saw in If-Match.")
-        await served.edit(if_match, edits, save=body.save)
-        response.headers["ETag"] = served.etag
-        return {"model": served.name, "etag": served.etag, "labels": served.labels_json(), "saved": body.save}
+        response.headers["ETag"] = etag = await served.edit(if_match, edits, save=body.save)
+        return {"model": served.name, "etag": etag, "labels": served.labels_json(), "saved": body.save}
 
 
 def _add_other_dialects(app: FastAPI, service: Service) -> None:
@@ -216,7 +223,9 @@ def _add_other_dialects(app: FastAPI, service: Service) -> None:
         batch = isinstance(body.inputs, list) and bool(body.inputs) and isinstance(body.inputs[0], list)
         inputs: Any = body.inputs if batch else [body.inputs]
         texts = [_tei_text(each) for each in inputs]
-        _, answers = await service.classify(request, texts, Wanted(top_k=1000))
+        if body.raw_scores:
+            raise invalid("raw_scores is not possible: scores are probabilities.")
+        _, _, answers = await service.classify(request, texts, Wanted(top_k=None))
         scored = [_scores(answer) for answer in answers]
         return scored if batch else scored[0]
 
@@ -229,10 +238,12 @@ def _add_other_dialects(app: FastAPI, service: Service) -> None:
         labels: Any = given.candidate_labels
         if isinstance(labels, str):
             labels = [name.strip() for name in labels.split(",") if name.strip()]
-        if given.multi_label:
+        if given.multi_label and not service.find(None).multi_label:
             raise invalid("multi_label needs a classifier that was trained with several labels per text.")
-        wanted = Wanted(top_k=given.top_k or 1000)
-        _, answers = await service.classify(request, texts, wanted, labels=labels)
+        if given.hypothesis_template is not None or given.function_to_apply not in (None, "softmax"):
+            raise invalid("hypothesis_template and function_to_apply are not possible; leave them out.")
+        wanted = Wanted(top_k=given.top_k)
+        _, _, answers = await service.classify(request, texts, wanted, labels=labels)
         scored = [_scores(answer) for answer in answers]
         zero_shot_of_one = labels is not None and isinstance(body.inputs, str)
         return scored[0] if zero_shot_of_one else scored
@@ -243,8 +254,8 @@ def _add_other_dialects(app: FastAPI, service: Service) -> None:
         service.tokens.check(authorization)
         texts = [body.input] if isinstance(body.input, str) else body.input
         model = body.model if body.model in service.names else None
-        served, answers = await service.classify(request, texts, Wanted(top_k=1000), model=model)
-        order = {label["id"]: place for place, label in enumerate(served.labels_json())}
+        served, labels, answers = await service.classify(request, texts, Wanted(top_k=None), model=model)
+        order = {str(label): place for place, label in enumerate(labels)}
         data = []
         for place, answer in enumerate(answers):
             scores = _scores(answer)
@@ -299,9 +310,3 @@ def _tei_text(given: Any) -> Any:
     if len(given) == 2:
         return {"text": given[0], "text_b": given[1]}
     raise invalid("An input is one text or a pair of texts.")
-
-
-def _characters(text: Any) -> int:
-    if isinstance(text, str):
-        return len(text)
-    return sum(len(str(value)) for value in text.values())

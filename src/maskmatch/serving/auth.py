@@ -9,7 +9,8 @@ from pathlib import Path
 from maskmatch.errors import MaskMatchError
 from maskmatch.serving.errors import RequestError
 
-WRITE = "write "
+WRITE = "write"
+"""How a line with a write token begins."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,11 @@ class Tokens:
         lines = [line for line in lines if line and not line.startswith("#")]
         if not lines:
             raise MaskMatchError(f"The token file {path} has no token.")
-        write = tuple(line.removeprefix(WRITE).strip().encode() for line in lines if line.startswith(WRITE))
-        read = tuple(line.encode() for line in lines if not line.startswith(WRITE))
-        return cls((*read, *write), write)
+        words = [line.split() for line in lines]
+        if any(len(each) > 2 or (len(each) == 2) != (each[0] == WRITE) for each in words):
+            raise MaskMatchError(f"The token file {path} is wrong: a line is a token, or {WRITE!r} and a token.")
+        tokens = [(each[-1].encode(), len(each) == 2) for each in words]
+        return cls(tuple(token for token, _ in tokens), tuple(token for token, may_write in tokens if may_write))
 
     def check(self, header: str | None, *, write: bool = False) -> None:
         """Raise unless the header has a token that may do this; tokens are compared in constant time."""

@@ -1,7 +1,7 @@
 """Dynamic batching: texts of many requests are encoded together, by tokens, in batches of similar length.
 
 A text waits only while others are encoded. Vectors of texts do not depend on labels, so requests with different labels
-share a batch. A text that cannot be encoded fails alone.
+share a batch. A request with a text that cannot be encoded fails alone.
 """
 
 from __future__ import annotations

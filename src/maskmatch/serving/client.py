@@ -46,6 +46,8 @@ class _Base:
         self._model = model
 
     def _classify(self, texts: Any, labels: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+        if isinstance(texts, (str, bytes)) or hasattr(texts, "keys"):
+            raise MaskMatchError("texts is one text; give a list of texts.")
         body = {"texts": list(texts), "labels": labels, "model": self._model, **options}
         return {name: value for name, value in body.items() if value is not None}
 
@@ -61,6 +63,7 @@ class _Base:
             data = {}
         if response.is_success:
             return data
+        data = data if isinstance(data, dict) else {}
         message = data.get("error") or f"The server answered with status {response.status_code}."
         raise ServerError(message, response.status_code, data.get("error_type", "http"))
 

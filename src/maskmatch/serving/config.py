@@ -30,7 +30,7 @@ class ServeConfig(Settings):
     queue: int = setting(2048, at_least=1, help="How many texts may wait; a request beyond that gets 503 at once.")
     max_texts: int = setting(1000, at_least=1, help="How many texts a request may have.")
     max_chars: int = setting(50_000, at_least=1, help="How many characters a text may have.")
-    max_labels: int = setting(1000, at_least=1, help="How many labels a request may bring.")
+    max_labels: int = setting(1000, at_least=1, help="How many labels a request may bring, their phrases included.")
     max_bytes: int = setting(4_000_000, at_least=1000, help="How many bytes a request may have.")
     timeout: float = setting(30.0, above=0, help="How many seconds a request may take, its arrival included.")
     label_sets: int = setting(

@@ -51,6 +51,7 @@ class Guard:
             await send(message)
 
         try:
+            deadline = asyncio.get_running_loop().time() + self._config.timeout
             try:
                 body = await asyncio.wait_for(self._body(scope, receive), self._config.timeout)
             except (TimeoutError, asyncio.TimeoutError):
@@ -58,21 +59,24 @@ class Guard:
             if body is None:  # the client has gone
                 status = 499
                 return
-            if not await self._answer(scope, body, receive, sending):
+            if not await self._answer(scope, body, receive, sending, deadline):
                 status = 499
         except RequestError as error:
             await refused(error, self._metrics)(scope, receive, sending)
+        except Exception:  # a mistake of ours: the client gets a sentence, the log the rest
+            logger.exception("request_id=%s failed", id_)
+            ours = RequestError(500, "internal", f"The server made a mistake; its log has more, under {id_}.")
+            await refused(ours, self._metrics)(scope, receive, sending)
         finally:
             self._count(scope, id_, status, time.perf_counter() - started)
 
-    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> bool:
+    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send, deadline: float) -> bool:
         """Let the application answer; returns whether the client is still there. If it goes, its work is cancelled."""
         work = asyncio.ensure_future(self._app(scope, _replayed(body), send))
         gone = asyncio.ensure_future(_gone(receive))
         try:
-            done, _ = await asyncio.wait(
-                {work, gone}, timeout=self._config.timeout, return_when=asyncio.FIRST_COMPLETED
-            )
+            left = max(0.0, deadline - asyncio.get_running_loop().time())
+            done, _ = await asyncio.wait({work, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if work in done:
                 work.result()
                 return True

@@ -98,6 +98,9 @@ def run(models: Sequence[str], task: str, config: ServeConfig) -> None:
         if not server.started:
             raise MaskMatchError(f"The server could not be started on {config.host}:{config.port}.")
         return
+    if not config.port:
+        raise MaskMatchError("Several workers need a port; give one with --port.")
+    del loaded  # each worker has its own
     threads = max(1, (os.cpu_count() or 1) // config.workers)
     settings = {"models": list(models), "task": task, "config": config.to_json()}
     with tempfile.TemporaryDirectory(prefix="maskmatch-metrics-") as shared:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 Text = StrictStr | dict[StrictStr, Any]
 """A text, or a dict of the task's fields."""
 
-LabelNames = list[StrictStr]
-Labels = LabelNames | dict[StrictStr, StrictStr | list[StrictStr] | None]
+
+def _encodable(text: str) -> str:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("it has a character that cannot be written")
+    return text
+
+
+Name = Annotated[StrictStr, AfterValidator(_encodable)]
+LabelNames = list[Name]
+Labels = LabelNames | dict[Name, Name | list[Name] | None]
 """Names; or descriptions, or other phrases, by name."""
 
 Probability = Annotated[float, Field(ge=0, le=1, strict=True, allow_inf_nan=False)]
@@ -43,7 +51,7 @@ class ClassifyRequest(Request):
     abstain: Probability | None = Field(
         None, description="With one label per text: below this probability the answer is none_label."
     )
-    none_label: StrictStr | None = Field(None, description="The answer below abstain; default: null.")
+    none_label: Name | None = Field(None, description="The answer below abstain; default: null.")
     novelty: StrictBool = Field(False, description="Whether to tell how far each text is from all labels.")
 
 
@@ -93,7 +101,7 @@ class EditRequest(Request):
     """Edit labels, all of it or nothing."""
 
     add: Labels | None = Field(None, description="Labels to add.", examples=[{"chargeback": "money taken back"}])
-    rename: dict[StrictStr, StrictStr] = Field(default_factory=dict, description="New names, by label.")
+    rename: dict[Name, Name] = Field(default_factory=dict, description="New names, by label.")
     remove: LabelNames = Field(default_factory=list, description="Labels to remove.")
     save: StrictBool = Field(False, description="Whether to save the classifier in its folder.")
     dry_run: StrictBool = Field(False, description="Whether to only show what would change, for some texts.")

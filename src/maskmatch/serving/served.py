@@ -7,12 +7,14 @@ import hashlib
 import json
 import logging
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_to_json
 from maskmatch.prediction.answers import DIGITS, json_answer
+from maskmatch.prediction.label_scorer import use_one_blas_thread
 from maskmatch.serving.batcher import Batcher, QueueFullError
 from maskmatch.serving.errors import RequestError, invalid, overloaded
 from maskmatch.serving.loading import load_predictor
@@ -20,7 +22,7 @@ from maskmatch.storage.integrity import revision
 from maskmatch.storage.layout import CONFIG_FILE, EXPORT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -37,8 +39,14 @@ logger = logging.getLogger("maskmatch")
 WATCH_SECONDS = 1.0
 """How often it is noticed that someone else has saved the folder."""
 
-SCORED_AT_ONCE = 200_000
-"""From how many scores on they are computed in another thread, so that other requests do not wait."""
+SCORED_AT_ONCE, FEW_RANKED, FEW_TEXTS, FEW_CHARACTERS = 200_000, 1000, 8, 4000
+"""From how many scores, ranked labels, texts or characters on work is done in another thread: others do not wait."""
+
+MOST_RANKED = 100_000
+"""How many labels an answer may list, over all its texts."""
+
+MOST_ENCODING = 16
+"""How many sets of labels may wait to be encoded; a request with one more gets 503."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +54,14 @@ class Wanted:
     """What a request wants to know of each text.
 
     Attributes:
-        top_k: How many labels, best first.
+        top_k: How many labels, best first; None: all.
         threshold: With several labels per text: the probability from which a label applies; None: the classifier's.
         abstain: With one label per text: the probability below which the answer is ``none_label``; None: its own.
         none_label: The answer below that.
         novelty: Whether to compute the novelty of each text.
     """
 
-    top_k: int = 3
+    top_k: int | None = 3
     threshold: float | None = None
     abstain: float | None = None
     none_label: str | None = None
@@ -62,6 +70,9 @@ class Wanted:
 
 class ServedModel:
     """A classifier that answers requests.
+
+    Requests read its labels from ``current``, which is replaced in one step after an edit. So no request waits for an
+    edit, and none sees half of it.
 
     Args:
         name: What requests call it.
@@ -85,9 +96,18 @@ class ServedModel:
         self.name, self.predictor, self.folder, self.own_labels = name, predictor, folder, own_labels
         self._config, self._metrics = config, metrics
         self._sets: OrderedDict[str, asyncio.Future[Pipeline]] = OrderedDict()
-        self._editing = asyncio.Lock()
+        self._editing, self._previewing = asyncio.Lock(), asyncio.Lock()
+        self._encoding = 0  # how many sets of labels are encoded, or wait for it
+        self._encoder = ThreadPoolExecutor(1, "maskmatch labels")
         self._revision = self._folder_revision()
+        self.current = predictor.pipeline
         self._batcher = self._new_batcher()
+        use_one_blas_thread()
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels of now."""
+        return self.current.labels
 
     @property
     def waiting(self) -> int:
@@ -97,22 +117,199 @@ class ServedModel:
     @property
     def multi_label(self) -> bool:
         """Whether a text may have several labels."""
-        return self.predictor.config.multi_label
+        return self.current.config.multi_label
 
     def stop(self) -> None:
         """Encode what waits, then end."""
         self._batcher.stop()
+        self._encoder.shutdown(wait=False, cancel_futures=True)
 
     def _new_batcher(self) -> Batcher:
-        pipeline, config = self.predictor.pipeline, self._config
+        config = self._config
         return Batcher(
-            pipeline.runtime,
-            pipeline.tokenizer.vocabulary.pad_id,
+            self.current.runtime,
+            self.current.tokenizer.vocabulary.pad_id,
             max_tokens=config.max_batch_tokens,
             max_wait=config.max_wait_ms / 1000,
             limit=config.queue,
             observe=self._metrics.observe_batch,
         )
+
+    # -- classifying -----------------------------------------------------------------------------------------
+
+    async def classify(
+        self, texts: Sequence[Any], wanted: Wanted, labels: Any = None
+    ) -> tuple[LabelSet, list[dict[str, Any]]]:
+        """The labels and the answer for each text; a text that cannot be read gets an object with "error" instead."""
+        pipeline = await self._pipeline(labels)
+        if wanted.threshold is not None and not self.multi_label:
+            raise invalid("threshold needs a classifier that gives several labels per text; use abstain.")
+        if wanted.abstain is not None and self.multi_label:
+            raise invalid("abstain needs a classifier that gives one label per text; use threshold.")
+        k = len(pipeline.labels) if wanted.top_k is None else min(wanted.top_k, len(pipeline.labels))
+        if len(texts) * k > MOST_RANKED:
+            raise RequestError(
+                413, "too_large", f"The answer would have {len(texts) * k} labels; {MOST_RANKED} are allowed."
+            )
+        slow = len(texts) > FEW_TEXTS or sum(map(characters, texts)) > FEW_CHARACTERS
+        prompts, problems = await _apart(slow, lambda: _tokenized(pipeline, texts))
+        answers = [] if prompts is None else await self._answers(pipeline, prompts, wanted, k)
+        self._metrics.texts.inc(len(answers))
+        rest = iter(answers)
+        found = [{"error": problems[place]} if place in problems else next(rest) for place in range(len(texts))]
+        return pipeline.labels, found
+
+    async def _answers(
+        self, pipeline: Pipeline, prompts: TokenizedPrompts, wanted: Wanted, k: int
+    ) -> list[dict[str, Any]]:
+        if pipeline.scorer.in_context:  # labels are read with each text
+            least = pipeline.least_threshold(wanted.threshold) if pipeline.config.multi_label else None
+            ranked = await _apart(True, lambda: pipeline.answers(prompts, k, threshold=least, novelty=wanted.novelty))
+            return _as_json(pipeline, ranked, wanted, k)
+        try:
+            vectors = await self._batcher.encode(prompts)
+        except QueueFullError:
+            raise overloaded() from None
+        slow = len(vectors) * len(pipeline.labels) > SCORED_AT_ONCE or len(vectors) * k > FEW_RANKED or wanted.novelty
+        found: list[dict[str, Any]] = await _apart(slow, lambda: _scored(pipeline, vectors, wanted, k))
+        return found
+
+    # -- labels of a request ---------------------------------------------------------------------------------
+
+    async def _pipeline(self, labels: Any) -> Pipeline:
+        """The pipeline with the labels of a request; they are encoded once, and cached."""
+        if labels is None:
+            if not self.own_labels:
+                raise invalid("There are no labels; give them with the request.")
+            return self.current
+        self.check_labels(labels)
+        try:
+            label_set = LabelSet.of(labels)
+        except MaskMatchError as error:
+            raise invalid(str(error)) from error
+        if len(label_set) < 2 and not self.multi_label:
+            raise invalid("One label cannot be told from others; give at least two.")
+        key = _digest(label_set)
+        known = self._sets.get(key)
+        if known is None:
+            known = self._sets[key] = asyncio.ensure_future(self._encode(label_set))
+            known.add_done_callback(lambda done: self._drop_failed(key, done))
+            while len(self._sets) > self._config.label_sets:
+                self._sets.popitem(last=False)
+        else:
+            self._sets.move_to_end(key)
+        try:
+            return await asyncio.shield(known)  # another request may wait for the same labels
+        except MaskMatchError as error:
+            raise invalid(str(error)) from error
+
+    def check_labels(self, labels: Any) -> None:
+        """Raise if a request brings too many labels; phrases count, too."""
+        phrases = (each for each in labels.values() if isinstance(each, list)) if isinstance(labels, dict) else ()
+        count, most = len(labels) + sum(map(len, phrases)), self._config.max_labels
+        if count > most:
+            raise RequestError(
+                413, "too_many_labels", f"The request has {count} labels, phrases included; {most} are allowed."
+            )
+
+    def _drop_failed(self, key: str, done: asyncio.Future[Pipeline]) -> None:
+        if (done.cancelled() or done.exception() is not None) and self._sets.get(key) is done:
+            del self._sets[key]
+
+    async def _encode(self, labels: LabelSet) -> Pipeline:
+        """Encode labels in a thread of their own, one set after the other."""
+        if self._encoding >= MOST_ENCODING:
+            raise overloaded()
+        self._encoding += 1
+        try:
+            predictor = self.predictor
+            work = lambda: predictor.pipeline_with(predictor.bank.with_labels(labels))  # noqa: E731
+            pipeline: Pipeline = await asyncio.get_running_loop().run_in_executor(self._encoder, work)
+        finally:
+            self._encoding -= 1
+        self._metrics.labels_encoded.inc(len(labels))
+        return pipeline
+
+    # -- edits -----------------------------------------------------------------------------------------------
+
+    @property
+    def etag(self) -> str:
+        """Changes with the labels."""
+        return f'"{_digest(self.labels)[:32]}"'
+
+    def labels_json(self) -> list[dict[str, Any]]:
+        """The labels as plain JSON."""
+        return [label_to_json(label) for label in self.labels.labels]
+
+    def resolved(self, edits: Mapping[str, Any]) -> dict[str, Any]:
+        """Edits with the ids of labels: in JSON, the label 3 is called "3"."""
+        labels = self.labels
+        return {
+            "add": edits["add"],
+            "rename": {labels.resolve(old): new for old, new in edits["rename"].items()},
+            "remove": [labels.resolve(old) for old in edits["remove"]],
+        }
+
+    async def edit(self, expected: str, edits: Mapping[str, Any], *, save: bool) -> str:
+        """Edit labels, if they are still those that the editor saw; all edits, or none. Returns the new ETag."""
+        work = asyncio.ensure_future(self._edit(expected, edits, save))
+        return await asyncio.shield(work)  # an edit that has begun ends, even if the editor has gone
+
+    async def _edit(self, expected: str, edits: Mapping[str, Any], save: bool) -> str:
+        async with self._editing:
+            if expected not in (self.etag, "*"):
+                raise RequestError(
+                    412, "precondition_failed", "The labels have changed since you read them; read them again."
+                )
+            if save and self.folder is None:
+                raise RequestError(409, "not_saved", "This classifier was not loaded from a folder.")
+            if not save and self._config.workers > 1:
+                raise RequestError(
+                    409, "not_saved", "There are several workers, which share only the folder; give save as well."
+                )
+            self.current = await _apart(True, lambda: self._edited(self.resolved(edits), save))
+            self._sets.clear()
+            self._metrics.labels_encoded.inc(len(edits["rename"]) + len(edits["add"] or ()))
+            return self.etag
+
+    def _edited(self, edits: dict[str, Any], save: bool) -> Pipeline:
+        """The pipeline after an edit; if the edit is wrong or cannot be saved, the labels are what they were."""
+        predictor = self.predictor
+        try:
+            bank = predictor.bank
+            if bank.learns_rows:
+                raise MaskMatchError("This classifier learns its labels, so they cannot be edited while it is served.")
+            before = bank.copy()
+            predictor.edit_labels(**edits)
+        except MaskMatchError as error:
+            raise invalid(str(error)) from error
+        try:
+            pipeline = predictor.pipeline
+            if save:
+                assert self.folder is not None
+                predictor.save_pretrained(self.folder)
+                self._revision = self._folder_revision()
+        except (MaskMatchError, OSError) as error:
+            bank.take(before, bank.version)
+            raise RequestError(
+                409, "not_saved", f"Nothing was changed, because it could not be saved: {error}"
+            ) from error
+        return pipeline
+
+    async def preview(self, texts: Sequence[Any], edits: Mapping[str, Any]) -> dict[str, Any]:
+        """Which of these texts would get another label. One preview at a time."""
+        if self._previewing.locked():
+            raise overloaded()
+        return await asyncio.shield(asyncio.ensure_future(self._preview(texts, edits)))
+
+    async def _preview(self, texts: Sequence[Any], edits: Mapping[str, Any]) -> dict[str, Any]:
+        async with self._previewing:
+            try:
+                diff = await _apart(True, lambda: self.predictor.preview(list(texts), **self.resolved(edits)))
+            except MaskMatchError as error:
+                raise invalid(str(error)) from error
+        found: dict[str, Any] = diff.to_dict()
+        return found
 
     # -- the folder ------------------------------------------------------------------------------------------
 
@@ -126,9 +323,9 @@ class ServedModel:
         """Load the folder again whenever someone else has saved it, such as another worker."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
-            if self._folder_revision() in (None, self._revision):
-                continue
             async with self._editing:
+                if self._folder_revision() in (None, self._revision):
+                    continue
                 try:
                     await self._reload()
                 except MaskMatchError as error:  # it serves what it has
@@ -137,156 +334,15 @@ class ServedModel:
     async def _reload(self) -> None:
         now = self._folder_revision()
         self.predictor = await _apart(True, lambda: load_predictor(str(self.folder)))
+        self._revision, self.current = now, self.predictor.pipeline
         before, self._batcher = self._batcher, self._new_batcher()
-        self._revision = now
         self._sets.clear()
         await _apart(True, before.stop)
 
-    # -- classifying -----------------------------------------------------------------------------------------
 
-    async def classify(self, texts: Sequence[Any], wanted: Wanted, labels: Any = None) -> list[dict[str, Any]]:
-        """The answer for each text; a text that cannot be read gets an object with "error" instead."""
-        pipeline = await self._pipeline(labels)
-        if wanted.threshold is not None and not self.multi_label:
-            raise invalid("threshold needs a classifier that gives several labels per text; use abstain.")
-        if wanted.abstain is not None and self.multi_label:
-            raise invalid("abstain needs a classifier that gives one label per text; use threshold.")
-        prompts, problems = await self._tokenize(pipeline, texts)
-        answers = [] if prompts is None else await self._answers(pipeline, prompts, wanted)
-        self._metrics.texts.inc(len(answers))
-        found, rest = [], iter(answers)
-        for place in range(len(texts)):
-            found.append({"error": problems[place]} if place in problems else next(rest))
-        return found
-
-    async def _tokenize(
-        self, pipeline: Pipeline, texts: Sequence[Any]
-    ) -> tuple[TokenizedPrompts | None, dict[int, str]]:
-        """The texts that can be read in their prompts, and what is wrong with the others, by their numbers."""
-        try:
-            return (await _apart(len(texts) > 8, lambda: pipeline.tokenize(texts))) if texts else None, {}
-        except MaskMatchError:
-            pass
-        parts, problems = [], {}
-        for place, text in enumerate(texts):
-            try:
-                parts.append(pipeline.tokenize([text]))
-            except MaskMatchError as error:
-                problems[place] = str(error).removeprefix("Text 0: ")
-        if not parts:
-            return None, problems
-        good = [text for place, text in enumerate(texts) if place not in problems]
-        return pipeline.tokenize(good), problems
-
-    async def _answers(self, pipeline: Pipeline, prompts: TokenizedPrompts, wanted: Wanted) -> list[dict[str, Any]]:
-        several = self.multi_label
-        least = pipeline.least_threshold(wanted.threshold) if several else None
-        k = min(wanted.top_k, len(pipeline.labels))
-        if pipeline.scorer.in_context:  # labels are read with each text
-            lists, far = await _apart(
-                True, lambda: pipeline.answers(prompts, k, threshold=least, novelty=wanted.novelty)
-            )
-        else:
-            try:
-                vectors = await self._batcher.encode(prompts)
-            except QueueFullError:
-                raise overloaded() from None
-            slow = len(vectors) * len(pipeline.labels) > SCORED_AT_ONCE or wanted.novelty
-            lists, far = await _apart(slow, lambda: _scored(pipeline, vectors, k, least, wanted.novelty))
-        abstain = pipeline.config.abstain if wanted.abstain is None else wanted.abstain
-        answers = []
-        for place, ranked in enumerate(lists):
-            applying = pipeline.applying(ranked, wanted.threshold) if several else None
-            answer = json_answer(ranked, k, applying, abstain=abstain, none_label=wanted.none_label)
-            more = {} if far is None else {"novelty": round(float(far[place]), DIGITS)}
-            answers.append({**answer, **more})
-        return answers
-
-    # -- labels ----------------------------------------------------------------------------------------------
-
-    async def _pipeline(self, labels: Any) -> Pipeline:
-        """The pipeline with the labels of a request; they are encoded once, and cached."""
-        if labels is None:
-            if not self.own_labels:
-                raise invalid("There are no labels; give them with the request.")
-            return self.predictor.pipeline
-        try:
-            label_set = LabelSet.of(labels)
-        except MaskMatchError as error:
-            raise invalid(str(error)) from error
-        most = self._config.max_labels
-        if len(label_set) > most:
-            raise RequestError(413, "too_many_labels", f"The request has {len(label_set)} labels; {most} are allowed.")
-        if len(label_set) < 2 and not self.multi_label:
-            raise invalid("One label cannot be told from others; give at least two.")
-        key = _digest(label_set)
-        known = self._sets.get(key)
-        if known is None:
-            known = self._sets[key] = asyncio.ensure_future(_apart(True, lambda: self._encode(label_set)))
-            known.add_done_callback(lambda done: self._drop_failed(key, done))
-            while len(self._sets) > self._config.label_sets:
-                self._sets.popitem(last=False)
-        self._sets.move_to_end(key)
-        try:
-            return await asyncio.shield(known)  # another request may wait for the same labels
-        except MaskMatchError as error:
-            raise invalid(str(error)) from error
-
-    def _drop_failed(self, key: str, done: asyncio.Future[Pipeline]) -> None:
-        if (done.cancelled() or done.exception() is not None) and self._sets.get(key) is done:
-            del self._sets[key]
-
-    def _encode(self, labels: LabelSet) -> Pipeline:
-        bank = self.predictor.bank.with_labels(labels)
-        pipeline = self.predictor.pipeline_with(bank)
-        self._metrics.labels_encoded.inc(len(labels))
-        return pipeline
-
-    @property
-    def etag(self) -> str:
-        """Changes with the labels."""
-        return f'"{_digest(self.predictor.bank.known_labels)[:32]}"'
-
-    def labels_json(self) -> list[dict[str, Any]]:
-        """The labels as plain JSON."""
-        return [label_to_json(label) for label in self.predictor.bank.known_labels.labels]
-
-    async def edit(self, expected: str, edits: dict[str, Any], *, save: bool) -> None:
-        """Edit labels, if they are still those that the editor saw; all edits, or none."""
-        async with self._editing:
-            if expected not in (self.etag, "*"):
-                raise RequestError(
-                    412, "precondition_failed", "The labels have changed since you read them; read them again."
-                )
-            if save and self.folder is None:
-                raise RequestError(409, "not_saved", "This classifier was not loaded from a folder.")
-            if not save and self._config.workers > 1:
-                raise RequestError(
-                    409, "not_saved", "There are several workers, which share only the folder; give save as well."
-                )
-            try:
-                await _apart(True, lambda: self._edit(edits, save))
-            except MaskMatchError as error:
-                raise invalid(str(error)) from error
-
-    def _edit(self, edits: dict[str, Any], save: bool) -> None:
-        predictor = self.predictor.edit_labels(**edits)
-        _ = predictor.pipeline  # encoded before the next request
-        self._metrics.labels_encoded.inc(len(edits["rename"]) + len(edits["add"] or ()))
-        self._sets.clear()
-        if save:
-            assert self.folder is not None
-            predictor.save_pretrained(self.folder)
-            self._revision = self._folder_revision()
-
-    async def preview(self, texts: Sequence[Any], edits: dict[str, Any]) -> dict[str, Any]:
-        """Which of these texts would get another label."""
-        try:
-            diff = await _apart(True, lambda: self.predictor.preview(list(texts), **edits))
-        except MaskMatchError as error:
-            raise invalid(str(error)) from error
-        found: dict[str, Any] = diff.to_dict()
-        return found
+def characters(text: Any) -> int:
+    """How many characters a text has, in all its fields."""
+    return len(text) if isinstance(text, str) else sum(len(str(value)) for value in text.values())
 
 
 async def _apart(slow: bool, work: Callable[[], Any]) -> Any:
@@ -294,10 +350,44 @@ async def _apart(slow: bool, work: Callable[[], Any]) -> Any:
     return await asyncio.get_running_loop().run_in_executor(None, work) if slow else work()
 
 
-def _scored(
-    pipeline: Pipeline, vectors: NDArray[np.float32], k: int, threshold: float | None, novelty: bool
-) -> tuple[list[list[tuple[Any, float]]], NDArray[np.float64] | None]:
-    return pipeline.nearest(vectors, k, threshold), pipeline.novelty_of(vectors) if novelty else None
+def _tokenized(pipeline: Pipeline, texts: Sequence[Any]) -> tuple[TokenizedPrompts | None, dict[int, str]]:
+    """The texts that can be read in their prompts, and what is wrong with the others, by their numbers."""
+    try:
+        return pipeline.tokenize(texts) if texts else None, {}
+    except MaskMatchError:
+        pass
+    good, problems = [], {}
+    for place, text in enumerate(texts):
+        try:
+            pipeline.tokenize([text])
+            good.append(text)
+        except MaskMatchError as error:
+            problems[place] = str(error).removeprefix("Text 0: ")
+    return pipeline.tokenize(good) if good else None, problems
+
+
+def _scored(pipeline: Pipeline, vectors: NDArray[np.float32], wanted: Wanted, k: int) -> list[dict[str, Any]]:
+    least = pipeline.least_threshold(wanted.threshold) if pipeline.config.multi_label else None
+    far = pipeline.novelty_of(vectors) if wanted.novelty else None
+    return _as_json(pipeline, (pipeline.nearest(vectors, k, least), far), wanted, k)
+
+
+def _as_json(
+    pipeline: Pipeline,
+    ranked: tuple[list[list[tuple[Any, float]]], NDArray[np.float64] | None],
+    wanted: Wanted,
+    k: int,
+) -> list[dict[str, Any]]:
+    """The answers for texts by their nearest labels, and their novelty."""
+    lists, far = ranked
+    abstain = pipeline.config.abstain if wanted.abstain is None else wanted.abstain
+    answers = []
+    for place, pairs in enumerate(lists):
+        applying = pipeline.applying(pairs, wanted.threshold) if pipeline.config.multi_label else None
+        answer = json_answer(pairs, k, applying, abstain=abstain, none_label=wanted.none_label)
+        more = {} if far is None else {"novelty": round(float(far[place]), DIGITS)}
+        answers.append({**answer, **more})
+    return answers
 
 
 def _digest(labels: LabelSet) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.labels.calibration import Calibration
 from maskmatch.labels.targets import target_array
 from maskmatch.prediction.runtimes.torch import torch_pipeline
@@ -137,9 +137,13 @@ def cross_fitted(
         out = set(fold)
         kept = [row for row in range(len(rows)) if row not in out]
         with restoring(bank):
-            trained = train([texts[row] for row in kept], [rows[row] for row in kept], quiet)
+            try:
+                trained = train([texts[row] for row in kept], [rows[row] for row in kept], quiet)
+            except TrainingDivergedError:  # the classifier itself may still be trained well
+                logger.warning("Training without fold %d diverged; it is left out of the calibration.", number)
+                continue
             parts.append(score_rows(trained, [texts[row] for row in fold], [rows[row] for row in fold], "folds"))
-    return _joined(parts)
+    return _joined(parts) if parts else None
 
 
 def calibrate_bank(bank: ModelBank, texts: Sequence[Any], rows: Sequence[Any]) -> ModelBank:

@@ -96,9 +96,11 @@ class ExportedMatcher(EditablePredictor):
         if bank is None:
             self._loaded = replace(self._loaded, old=replace(pipeline, config=config, calibration=calibration))
             return
-        bank = bank.with_config(config)
+        index, bank = bank.current_index(), bank.with_config(config)
         if calibration is not bank.calibration:
             bank.learn(calibration=calibration)
+        if index is not None:
+            bank.take_index(index)
         self._loaded, self._saved = replace(self._loaded, bank=bank), bank.version
 
     def save_pretrained(self, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -120,7 +122,7 @@ class ExportedMatcher(EditablePredictor):
                 if revision(source / EXPORT_FILE) != self.export.revision:
                     raise MaskMatchError(f"{source} was changed after it was loaded; load it again.")
                 # Within a folder it stays the same file, so that sessions can still be started from it.
-                (os.link if resolved(path) == source else shutil.copyfile)(source / graph, scratch / graph)
+                _place(source / graph, scratch / graph, linked=resolved(path) == source)
                 write_export(bank, bank.pipeline, bank.logits, self.export, scratch)
                 self._saved = bank.version
             self.export = replace(self.export, revision=revision(path / EXPORT_FILE))
@@ -174,7 +176,7 @@ class ExportedMatcher(EditablePredictor):
     def __deepcopy__(self, memo: dict[int, Any]) -> ExportedMatcher:
         twin = copy.copy(self)
         if self._loaded.bank is not None:  # only its labels can change
-            bank = self._loaded.bank.copy()
+            bank = self._loaded.bank.with_config(self.config)
             vars(twin).update(_loaded=replace(self._loaded, bank=bank), _saved=None)
         return twin
 
@@ -213,6 +215,17 @@ class ExportedMatcher(EditablePredictor):
     def pipeline(self) -> Pipeline:
         """The prediction pipeline with the labels of now."""
         return self._loaded.pipeline
+
+
+def _place(source: Path, target: Path, *, linked: bool) -> None:
+    """Link a file, if asked for and possible; otherwise copy it."""
+    if linked:
+        try:
+            os.link(source, target)
+            return
+        except OSError:  # not every file system has links
+            pass
+    shutil.copyfile(source, target)
 
 
 def _copied(
