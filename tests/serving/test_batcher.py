@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maskmatch.errors import MaskMatchError
 from maskmatch.prompts import TokenizedPrompts
 from maskmatch.serving.batcher import Batcher, QueueFullError
 
@@ -51,8 +52,18 @@ def run(batcher: Batcher, work: Any) -> Any:
         batcher.stop()
 
 
+def tokenize(texts: Any) -> TokenizedPrompts:
+    if any(not text for text in texts):
+        raise MaskMatchError("Text 0: a blank text")
+    return prompts(*texts)
+
+
+def numbers(vectors: np.ndarray) -> list[float]:
+    return [float(vector[0, 0]) for vector in vectors]
+
+
 def make(runtime: Echo, **options: Any) -> Batcher:
-    return Batcher(runtime, 0, **{"max_tokens": 64, "max_wait": 0.001, "limit": 1000, **options})
+    return Batcher(tokenize, runtime, 0, **{"max_tokens": 64, "max_wait": 0.001, "limit": 1000, **options})
 
 
 @settings(max_examples=25, deadline=None)
@@ -66,10 +77,10 @@ def test_every_request_gets_its_own_answers(requests: list[list[list[int]]]) -> 
     batcher = make(runtime)
 
     async def work() -> Any:
-        return await asyncio.gather(*(batcher.encode(prompts(*texts)) for texts in requests))
+        return await asyncio.gather(*(batcher.classify(texts, numbers) for texts in requests))
 
-    for texts, vectors in zip(requests, run(batcher, work), strict=True):
-        assert vectors[:, 0, 0].tolist() == [sum(text) for text in texts]
+    for texts, answers in zip(requests, run(batcher, work), strict=True):
+        assert answers == [sum(text) for text in texts]
     assert all(rows == 1 or rows * length <= 64 for rows, length in runtime.shapes)
 
 
@@ -79,9 +90,9 @@ def test_texts_that_wait_are_encoded_together_and_by_length() -> None:
     runtime.gate.clear()
 
     async def work() -> None:
-        first = asyncio.ensure_future(batcher.encode(prompts([20])))
+        first = asyncio.ensure_future(batcher.classify([[20]], numbers))
         await asyncio.sleep(0.1)  # it is being encoded; what comes now waits
-        others = [asyncio.ensure_future(batcher.encode(prompts([20] * size))) for size in (5, 50, 5, 50, 5)]
+        others = [asyncio.ensure_future(batcher.classify([[20] * size], numbers)) for size in (5, 50, 5, 50, 5)]
         await asyncio.sleep(0.1)
         runtime.gate.set()
         await asyncio.gather(first, *others)
@@ -94,12 +105,44 @@ def test_a_bad_text_fails_alone() -> None:
     batcher = make(Echo())
 
     async def work() -> Any:
-        jobs = [batcher.encode(prompts([20 + place])) for place in range(5)]
-        return await asyncio.gather(*jobs, batcher.encode(prompts([20], [BAD])), return_exceptions=True)
+        jobs = [batcher.classify([[20 + place]], numbers) for place in range(5)]
+        return await asyncio.gather(*jobs, batcher.classify([[20], [BAD]], numbers), return_exceptions=True)
 
     *good, bad = run(batcher, work)
-    assert [float(vectors[0, 0, 0]) for vectors in good] == [20.0, 21.0, 22.0, 23.0, 24.0]
+    assert good == [[20.0], [21.0], [22.0], [23.0], [24.0]]
     assert isinstance(bad, RuntimeError)
+
+
+def test_a_text_that_cannot_be_read_is_an_error_among_answers() -> None:
+    batcher = make(Echo())
+
+    async def work() -> Any:
+        return await asyncio.gather(
+            batcher.classify([[20], [], [30]], numbers), batcher.classify([[]], numbers), batcher.classify([], numbers)
+        )
+
+    assert run(batcher, work) == [[20.0, {"error": "a blank text"}, 30.0], [{"error": "a blank text"}], []]
+
+
+def test_requests_with_equal_scoring_are_scored_together() -> None:
+    runtime, sizes = Echo(), []
+    batcher = make(runtime, max_tokens=1000)
+    runtime.gate.clear()
+
+    def counting(vectors: np.ndarray) -> list[float]:
+        sizes.append(len(vectors))
+        return numbers(vectors)
+
+    async def work() -> None:
+        first = asyncio.ensure_future(batcher.classify([[20]], numbers))
+        await asyncio.sleep(0.1)
+        others = [asyncio.ensure_future(batcher.classify([[20]], counting)) for _ in range(5)]
+        await asyncio.sleep(0.1)
+        runtime.gate.set()
+        await asyncio.gather(first, *others)
+
+    run(batcher, work)
+    assert sizes == [5]
 
 
 def test_a_full_queue_refuses_at_once_and_cancelled_texts_leave_it() -> None:
@@ -108,17 +151,17 @@ def test_a_full_queue_refuses_at_once_and_cancelled_texts_leave_it() -> None:
     runtime.gate.clear()
 
     async def work() -> None:
-        first = asyncio.ensure_future(batcher.encode(prompts([20])))
+        first = asyncio.ensure_future(batcher.classify([[20]], numbers))
         await asyncio.sleep(0.1)
-        waiting = asyncio.ensure_future(batcher.encode(prompts([20], [20], [20])))
+        waiting = asyncio.ensure_future(batcher.classify([[20], [20], [20]], numbers))
         await asyncio.sleep(0)
         with pytest.raises(QueueFullError):
-            await batcher.encode(prompts([20]))
+            await batcher.classify([[20]], numbers)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         runtime.gate.set()
         await first
-        await batcher.encode(prompts([21]))
+        await batcher.classify([[21]], numbers)
 
     run(batcher, work)
     assert runtime.shapes == [(1, 1), (1, 1)], "cancelled texts are not encoded"
@@ -129,9 +172,9 @@ def test_what_waits_is_finished_when_it_stops() -> None:
     batcher = make(runtime)
 
     async def work() -> Any:
-        job = asyncio.ensure_future(batcher.encode(prompts([20], [30])))
+        job = asyncio.ensure_future(batcher.classify([[20], [30]], numbers))
         await asyncio.sleep(0)
         await asyncio.get_running_loop().run_in_executor(None, batcher.stop)
         return await job
 
-    assert run(batcher, work)[:, 0, 0].tolist() == [20.0, 30.0]
+    assert run(batcher, work) == [20.0, 30.0]

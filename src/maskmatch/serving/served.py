@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from maskmatch.prediction.editing import EditablePredictor
     from maskmatch.prediction.pipeline import Pipeline
-    from maskmatch.prompts import TokenizedPrompts
     from maskmatch.serving.config import ServeConfig
     from maskmatch.serving.metrics import Metrics
 
@@ -38,9 +37,6 @@ logger = logging.getLogger("maskmatch")
 
 WATCH_SECONDS = 1.0
 """How often it is noticed that someone else has saved the folder."""
-
-SCORED_AT_ONCE, FEW_RANKED, FEW_TEXTS, FEW_CHARACTERS = 200_000, 1000, 8, 4000
-"""From how many scores, ranked labels, texts or characters on work is done in another thread: others do not wait."""
 
 MOST_RANKED = 100_000
 """How many labels an answer may list, over all its texts."""
@@ -66,6 +62,32 @@ class Wanted:
     abstain: float | None = None
     none_label: str | None = None
     novelty: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Scores input vectors with the labels of a pipeline: (n, masks, dim) → n answers."""
+
+    pipeline: Pipeline
+    wanted: Wanted
+    k: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scoring) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[int, Wanted, int]:
+        return id(self.pipeline), self.wanted, self.k
+
+    def __call__(self, vectors: NDArray[np.float32]) -> list[dict[str, Any]]:
+        """The answers for texts by their vectors."""
+        pipeline, wanted = self.pipeline, self.wanted
+        least = pipeline.least_threshold(wanted.threshold) if pipeline.config.multi_label else None
+        far = pipeline.novelty_of(vectors) if wanted.novelty else None
+        return _as_json(pipeline, (pipeline.nearest(vectors, self.k, least), far), wanted, self.k)
 
 
 class ServedModel:
@@ -127,6 +149,7 @@ class ServedModel:
     def _new_batcher(self) -> Batcher:
         config = self._config
         return Batcher(
+            self.current.tokenize,
             self.current.runtime,
             self.current.tokenizer.vocabulary.pad_id,
             max_tokens=config.max_batch_tokens,
@@ -151,28 +174,15 @@ class ServedModel:
             raise RequestError(
                 413, "too_large", f"The answer would have {len(texts) * k} labels; {MOST_RANKED} are allowed."
             )
-        slow = len(texts) > FEW_TEXTS or sum(map(characters, texts)) > FEW_CHARACTERS
-        prompts, problems = await _apart(slow, lambda: _tokenized(pipeline, texts))
-        answers = [] if prompts is None else await self._answers(pipeline, prompts, wanted, k)
-        self._metrics.texts.inc(len(answers))
-        rest = iter(answers)
-        found = [{"error": problems[place]} if place in problems else next(rest) for place in range(len(texts))]
-        return pipeline.labels, found
-
-    async def _answers(
-        self, pipeline: Pipeline, prompts: TokenizedPrompts, wanted: Wanted, k: int
-    ) -> list[dict[str, Any]]:
-        if pipeline.scorer.in_context:  # labels are read with each text
-            least = pipeline.least_threshold(wanted.threshold) if pipeline.config.multi_label else None
-            ranked = await _apart(True, lambda: pipeline.answers(prompts, k, threshold=least, novelty=wanted.novelty))
-            return _as_json(pipeline, ranked, wanted, k)
-        try:
-            vectors = await self._batcher.encode(prompts)
-        except QueueFullError:
-            raise overloaded() from None
-        slow = len(vectors) * len(pipeline.labels) > SCORED_AT_ONCE or len(vectors) * k > FEW_RANKED or wanted.novelty
-        found: list[dict[str, Any]] = await _apart(slow, lambda: _scored(pipeline, vectors, wanted, k))
-        return found
+        if pipeline.scorer.in_context:
+            answers = await _apart(True, lambda: _with_each_text(pipeline, texts, wanted, k))
+        else:
+            try:
+                answers = await self._batcher.classify(texts, Scoring(pipeline, wanted, k))
+            except QueueFullError:
+                raise overloaded() from None
+        self._metrics.texts.inc(sum("error" not in answer for answer in answers))
+        return pipeline.labels, answers
 
     # -- labels of a request ---------------------------------------------------------------------------------
 
@@ -350,26 +360,17 @@ async def _apart(slow: bool, work: Callable[[], Any]) -> Any:
     return await asyncio.get_running_loop().run_in_executor(None, work) if slow else work()
 
 
-def _tokenized(pipeline: Pipeline, texts: Sequence[Any]) -> tuple[TokenizedPrompts | None, dict[int, str]]:
-    """The texts that can be read in their prompts, and what is wrong with the others, by their numbers."""
-    try:
-        return pipeline.tokenize(texts) if texts else None, {}
-    except MaskMatchError:
-        pass
-    good, problems = [], {}
-    for place, text in enumerate(texts):
-        try:
-            pipeline.tokenize([text])
-            good.append(text)
-        except MaskMatchError as error:
-            problems[place] = str(error).removeprefix("Text 0: ")
-    return pipeline.tokenize(good) if good else None, problems
-
-
-def _scored(pipeline: Pipeline, vectors: NDArray[np.float32], wanted: Wanted, k: int) -> list[dict[str, Any]]:
+def _with_each_text(pipeline: Pipeline, texts: Sequence[Any], wanted: Wanted, k: int) -> list[dict[str, Any]]:
+    """Answers where labels are read with each text, so that texts are not batched with others."""
     least = pipeline.least_threshold(wanted.threshold) if pipeline.config.multi_label else None
-    far = pipeline.novelty_of(vectors) if wanted.novelty else None
-    return _as_json(pipeline, (pipeline.nearest(vectors, k, least), far), wanted, k)
+    answers = []
+    for text in texts:
+        try:
+            ranked = pipeline.answers(pipeline.tokenize([text]), k, threshold=least, novelty=wanted.novelty)
+            answers += _as_json(pipeline, ranked, wanted, k)
+        except MaskMatchError as error:
+            answers.append({"error": str(error).removeprefix("Text 0: ")})
+    return answers
 
 
 def _as_json(

@@ -19,6 +19,7 @@ BENCHMARKS = (
     "calibration",
     "out_of_scope",
     "label_check",
+    "serving",
     "experiment",
 )
 ALL = "all"
