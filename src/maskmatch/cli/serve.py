@@ -19,7 +19,7 @@ def serve(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL]…",
+            metavar="MODEL",
             help="Folders of classifiers or exports. Without any, the embedded default is served, and every request "
             "brings its labels.",
         ),

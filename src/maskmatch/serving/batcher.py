@@ -128,7 +128,9 @@ class Batcher:
         try:
             return await job.future
         except asyncio.CancelledError:
-            job.cancelled = True  # its texts leave the queue
+            job.cancelled = True
+            with self._ready:  # its texts leave the queue
+                self._new = deque(row for row in self._new if row.job is not job)
             raise
 
     def stop(self) -> None:
