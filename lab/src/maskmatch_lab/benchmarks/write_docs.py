@@ -12,6 +12,7 @@ from maskmatch_lab.benchmarks import (
     overview,
     promises_page,
     reference_pages,
+    serving_page,
     studies_page,
     unlabelled_page,
 )
@@ -37,6 +38,7 @@ def pages() -> dict[Path, str]:
             (DOCS / "benchmarks.md", benchmarks_page.benchmarks_page()),
             (DOCS / "speed.md", speed_page.figures()),
             (DOCS / "calibration.md", calibration_page.figures()),
+            (DOCS / "serving.md", serving_page.figures()),
             (DOCS / "unlabelled.md", unlabelled_page.figures()),
             (ROOT / "docs" / "explanation" / "promises.md", promises_page.figures()),
         )
