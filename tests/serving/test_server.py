@@ -508,3 +508,18 @@ def _wait_until_ready(server: ServerProcess) -> None:
         except httpx.HTTPError:
             time.sleep(0.1)
     raise AssertionError(f"not ready: {server.log}")
+
+
+def test_the_embedded_default_needs_labels_in_each_request(tmp_path: Path) -> None:
+    """The first start makes an int8 export of the default; the second one finds it."""
+    for _ in range(2):
+        with ServerProcess("--port", "0", "--task", "intent", MASKMATCH_CACHE=str(tmp_path)) as server:
+            with Client(server.url) as client:
+                with pytest.raises(ServerError, match="no labels"):
+                    client.predict(["My card is gone!"])
+                labels = ["refund not received", "card swallowed", "exchange rate"]
+                assert client.predict(["The machine kept my card."], labels) == ["card swallowed"]
+                with pytest.raises(ServerError, match="write token"):
+                    client.edit_labels("*", add=["parcel"])
+            assert server.stop() == 0
+    assert len([folder for folder in tmp_path.iterdir() if folder.is_dir() and folder.name.startswith("default-")]) == 1
