@@ -222,8 +222,12 @@ def readme_rows() -> list[tuple[str, str]]:
             f"**{means['few_shot, without_dev']:.3f}** (not calibrated: {means['few_shot, uncalibrated']:.3f})",
         )
     ]
-    left = _by_dataset(_cells(results, "left_out"))
-    for name, own in left.items():
+    left = [
+        (name, method, own)
+        for part, method in (("left_out", ""), ("left_out_semantic", ", `semantic-matching`"))
+        for name, own in _by_dataset(_cells(results, part)).items()
+    ]
+    for name, method, own in left:
         seen, unseen, alone, whole = (
             fmean(cell[key][group] for cell in own)
             for key, group in (
@@ -235,7 +239,7 @@ def readme_rows() -> list[tuple[str, str]]:
         )
         rows.append(
             (
-                f"a quarter of the labels of {name} added after training, {counted(len(own), 'draw')}: "
+                f"a quarter of the labels of {name} added after training{method}, {counted(len(own), 'draw')}: "
                 "accuracy on these labels",
                 f"**{unseen:.3f}** (names alone: {alone:.3f}); on the other labels {seen:.3f} "
                 f"(trained on all: {whole:.3f})",
