@@ -29,7 +29,9 @@ class Echo:
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, batch: PaddedBatch) -> np.ndarray:
+    at_once = 1
+
+    def __call__(self, batch: PaddedBatch, *, alone: bool = True) -> np.ndarray:
         self.gate.wait(10)
         self.shapes.append(batch.input_ids.shape)
         if (batch.input_ids == BAD).any():

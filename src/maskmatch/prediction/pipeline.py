@@ -58,8 +58,15 @@ INDEX_QUERIES = 128
 class Runtime(Protocol):
     """Computes the input vectors of a batch. A new runtime is a file in ``runtimes`` and a row in its table."""
 
-    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
+    @property
+    def at_once(self) -> int:
+        """How many batches are best computed at once, by as many threads."""
+
+    def __call__(self, batch: PaddedBatch, *, alone: bool = True) -> NDArray[np.float32]:
+        """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim).
+
+        Unless ``alone``, other batches are computed meanwhile, so that one thread should do.
+        """
 
     def map(self, batches: Iterable[PaddedBatch]) -> Iterator[NDArray[np.float32]]:
         """The vectors of each batch, in order; a runtime may compute several batches at once."""

@@ -46,8 +46,8 @@ class TokenizedPrompts:
         parts = (self, *others)
         masks = max(part.mask_positions.shape[1] for part in parts)
         positions = [
-            np.pad(part.mask_positions, ((0, 0), (0, masks - part.mask_positions.shape[1])), constant_values=-1)
-            for part in parts
+            np.pad(own, ((0, 0), (0, masks - own.shape[1])), constant_values=-1) if own.shape[1] < masks else own
+            for own in (part.mask_positions for part in parts)
         ]
         return TokenizedPrompts(
             [ids for part in parts for ids in part.input_ids],

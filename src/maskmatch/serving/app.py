@@ -17,13 +17,16 @@ from maskmatch import __version__
 from maskmatch.data.values import is_blank
 from maskmatch.serving import schemas
 from maskmatch.serving.auth import Tokens
-from maskmatch.serving.errors import RequestError, invalid
+from maskmatch.serving.errors import RequestError, invalid, of_validation
 from maskmatch.serving.metrics import Metrics
 from maskmatch.serving.middleware import Guard, refused
+from maskmatch.serving.routes import JsonRoute, json_post, not_json
 from maskmatch.serving.served import ServedModel, Wanted, characters
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+
+    from starlette.types import ASGIApp
 
     from maskmatch.labels import LabelSet
     from maskmatch.serving.config import ServeConfig
@@ -121,7 +124,7 @@ class Service:
             raise RequestError(413, "too_long", f"A text has {longest} characters; {config.max_chars} are allowed.")
 
 
-def create_app(config: ServeConfig, load: Callable[[Metrics], Sequence[ServedModel]]) -> FastAPI:
+def create_app(config: ServeConfig, load: Callable[[Metrics], Sequence[ServedModel]]) -> ASGIApp:
     """The application.
 
     Args:
@@ -149,26 +152,23 @@ def create_app(config: ServeConfig, load: Callable[[Metrics], Sequence[ServedMod
     @app.exception_handler(RequestValidationError)
     async def refuse_invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        not_json = first["type"] == "json_invalid"
-        where = ".".join(str(part) for part in first["loc"] if part != "body")
-        message = "The request is not JSON." if not_json else f"{where or 'The request'}: {first['msg']}."
-        status, kind = (400, "not_json") if not_json else (422, "validation")
-        return await refuse(request, RequestError(status, kind, message))
+        return await refuse(request, not_json() if first["type"] == "json_invalid" else of_validation(first))
 
     @app.exception_handler(HTTPException)
     async def refuse_http(request: Request, error: HTTPException) -> Response:
         kind = {404: "not_found", 405: "method_not_allowed", 400: "not_json"}.get(error.status_code, "http")
         return JSONResponse({"error": str(error.detail), "error_type": kind}, error.status_code, error.headers)
 
+    direct = {route.path: route for route in app.routes if isinstance(route, JsonRoute)}
+    guarded: ASGIApp = Guard(app, config, service.metrics, direct)
     if config.cors:
         origins = [origin.strip() for origin in config.cors.split(",")]
-        app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    app.add_middleware(Guard, config=config, metrics=service.metrics)
-    return app
+        guarded = CORSMiddleware(guarded, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
+    return guarded
 
 
 def _add_own_endpoints(app: FastAPI, service: Service) -> None:
-    @app.post("/v1/classify", response_model=schemas.ClassifyResponse, response_model_exclude_unset=True)
+    @json_post(app, "/v1/classify", response_model=schemas.ClassifyResponse, response_model_exclude_unset=True)
     async def classify(request: Request, body: schemas.ClassifyRequest, authorization: Token = None) -> Any:
         """Classify texts, by the labels of the classifier or of the request. A text that cannot be read fails alone."""
         service.tokens.check(authorization)
@@ -216,7 +216,7 @@ def _add_label_endpoints(app: FastAPI, service: Service) -> None:
 
 
 def _add_other_dialects(app: FastAPI, service: Service) -> None:
-    @app.post("/predict", response_model=list[schemas.ScoredLabel] | list[list[schemas.ScoredLabel]])
+    @json_post(app, "/predict", response_model=list[schemas.ScoredLabel] | list[list[schemas.ScoredLabel]])
     async def predict(request: Request, body: schemas.PredictRequest, authorization: Token = None) -> Any:
         """As text-embeddings-inference does it: one text, a pair, or a batch."""
         service.tokens.check(authorization)
@@ -229,7 +229,7 @@ def _add_other_dialects(app: FastAPI, service: Service) -> None:
         scored = [_scores(answer) for answer in answers]
         return scored if batch else scored[0]
 
-    @app.post("/", response_model=list[schemas.ScoredLabel] | list[list[schemas.ScoredLabel]])
+    @json_post(app, "/", response_model=list[schemas.ScoredLabel] | list[list[schemas.ScoredLabel]])
     async def pipeline(request: Request, body: schemas.PipelineRequest, authorization: Token = None) -> Any:
         """As Hugging Face inference does it: zero-shot classification, or text classification."""
         service.tokens.check(authorization)
@@ -248,7 +248,7 @@ def _add_other_dialects(app: FastAPI, service: Service) -> None:
         zero_shot_of_one = labels is not None and isinstance(body.inputs, str)
         return scored[0] if zero_shot_of_one else scored
 
-    @app.post("/classify", response_model=schemas.VllmResponse)
+    @json_post(app, "/classify", response_model=schemas.VllmResponse)
     async def classify(request: Request, body: schemas.VllmRequest, authorization: Token = None) -> Any:
         """As vLLM does it."""
         service.tokens.check(authorization)

@@ -11,12 +11,13 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.prompts.batches import LENGTH_RATIO, PaddedBatch
+from maskmatch.prompts.batches import BATCH_SIZE, LENGTH_RATIO, PaddedBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
 TOKENISED_AT_ONCE = 100_000
 """How many characters of texts are tokenised before the next batch is encoded."""
+
+LEAST_ROWS = 4
+"""From this many texts on, more of them do not make a batch faster per token. So padding is not worth it then."""
+
+LITTLE_PADDING = 1.1
+"""The largest ratio between the longest and the shortest text of such a batch."""
+
+FEW_TOKENS = 64
+"""With fewer tokens, a batch is not faster with all threads than with one."""
 
 
 class QueueFullError(Exception):
@@ -59,24 +69,34 @@ class _Job:
 
 @dataclass(eq=False)
 class _Row:
-    """One text that waits; its prompts are known once it is tokenised."""
+    """One text that waits.
+
+    Attributes:
+        job: Its request.
+        place: Its place in the request.
+        text: The text.
+        prompts: Once it is tokenised: the prompts of all texts that were tokenised together.
+        row: Its row in ``prompts``.
+        length: How many tokens it has.
+    """
 
     job: _Job
     place: int
     text: Any
     prompts: TokenizedPrompts | None = None
+    row: int = 0
     length: int = 0
 
 
 class Batcher:
-    """Classifies the texts of many requests in one thread.
+    """Classifies the texts of many requests, in as many threads as the runtime computes batches at once.
 
     Args:
         tokenize: Texts → prompts; MaskMatchError if one of them cannot be read.
         runtime: Computes vectors.
         pad_id: The token that pads batches.
         max_tokens: How many tokens a batch may have, padding included.
-        max_wait: How many seconds a text waits at most for others, if a batch has just been worked on.
+        max_wait: How many seconds a text waits at most for others, if other texts are being worked on.
         limit: How many texts may wait.
         observe: Called with the number of texts and tokens of each batch.
     """
@@ -95,17 +115,24 @@ class Batcher:
         self._tokenize, self._runtime, self._pad_id = tokenize, runtime, pad_id
         self._max_tokens, self._max_wait, self._limit = max_tokens, max_wait, limit
         self._observe = observe
-        self._new: deque[_Row] = deque()  # guarded by the condition
-        self._tokenised: list[_Row] = []  # of the thread alone
-        self._ready = threading.Condition()
+        self._new: deque[_Row] = deque()  # this and all below is guarded by the condition
+        self._tokenised: list[_Row] = []
+        self._tokenising = 0  # how many texts are neither new nor tokenised
+        self._busy = 0  # how many batches are worked on
         self._stopped = False
-        self._thread = threading.Thread(target=self._work, name="maskmatch batcher", daemon=True)
-        self._thread.start()
+        self._ready = threading.Condition()
+        self._workers = max(1, runtime.at_once)
+        self._threads = [
+            threading.Thread(target=self._work, name=f"maskmatch batcher {number}", daemon=True)
+            for number in range(self._workers)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def waiting(self) -> int:
         """How many texts wait."""
-        return len(self._new) + len(self._tokenised)
+        return len(self._new) + self._tokenising + len(self._tokenised)
 
     async def classify(self, texts: Sequence[Any], scoring: Scoring) -> list[Any]:
         """The answer for each text; for one that cannot be read, an object with "error".
@@ -128,44 +155,52 @@ class Batcher:
         try:
             return await job.future
         except asyncio.CancelledError:
-            job.cancelled = True
             with self._ready:  # its texts leave the queue
+                job.cancelled = True
                 self._new = deque(row for row in self._new if row.job is not job)
+                self._tokenised = [row for row in self._tokenised if row.job is not job]
             raise
 
     def stop(self) -> None:
-        """Answer what waits, then end the thread."""
+        """Answer what waits, then end the threads."""
         with self._ready:
             self._stopped = True
-            self._ready.notify()
-        self._thread.join(timeout=60)
+            self._ready.notify_all()
+        for thread in self._threads:
+            thread.join(timeout=60)
 
-    # -- the thread ------------------------------------------------------------------------------------------
+    # -- the threads -----------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        busy = False
         while True:
             with self._ready:
-                idle = not self.waiting
-                while not self.waiting:
-                    if self._stopped:
+                while not self._new and not self._tokenised:
+                    if self._stopped and not self._tokenising:
+                        self._ready.notify_all()
                         return
                     self._ready.wait()
-                if busy and not idle:
+                if self._busy:
                     self._gather()
-                new = self._pull()
-            done = self._tokenise(new)
-            batch = self._take()
-            busy = bool(batch)
+                pulled = self._pull()
+            done = self._tokenise(pulled) if pulled else []
+            with self._ready:
+                self._tokenised += [row for row in pulled if row.prompts is not None and not row.job.cancelled]
+                self._tokenising -= len(pulled)
+                batch = self._take()
+                alone = not self._busy and not self._tokenised and sum(row.length for row in batch) >= FEW_TOKENS
+                self._busy += bool(batch)
+                if self._tokenised or self._stopped:
+                    self._ready.notify()
             if batch:
-                done += self._answer(batch)
+                done += self._answer(batch, alone)
+                with self._ready:
+                    self._busy -= 1
             _finish(done)
 
     def _gather(self) -> None:
-        """Under load, wait a moment for more texts, so that batches are full."""
+        """While other batches are worked on, wait a moment for more texts, so that batches are full."""
         deadline = time.monotonic() + self._max_wait
-        enough = self._max_tokens // 32
-        while self.waiting < enough:
+        while self._busy and len(self._new) + len(self._tokenised) < BATCH_SIZE:
             left = deadline - time.monotonic()
             if left <= 0 or not self._ready.wait(left):
                 return
@@ -175,39 +210,38 @@ class Batcher:
         pulled, characters = [], 0
         while self._new and characters < TOKENISED_AT_ONCE:
             row = self._new.popleft()
-            if not row.job.cancelled:
-                pulled.append(row)
-                characters += len(row.text) if isinstance(row.text, str) else 1000
+            pulled.append(row)
+            characters += len(row.text) if isinstance(row.text, str) else 1000
+        self._tokenising += len(pulled)
         return pulled
 
     def _tokenise(self, rows: list[_Row]) -> list[_Job]:
         """Tokenise texts together; returns the requests that are finished, because their texts cannot be read."""
-        if not rows:
-            return []
         try:
             prompts = self._tokenize([row.text for row in rows])
         except MaskMatchError as error:
             if len(rows) == 1:
-                return _deliver(rows[0], {"error": str(error).removeprefix("Text 0: ")})
+                return self._deliver([(rows[0], {"error": str(error).removeprefix("Text 0: ")})])
             return [job for row in rows for job in self._tokenise([row])]
         except Exception as error:  # a mistake of ours must not end the thread
             return [job for row in rows for job in _fail(row, error)]
         for place, (row, length) in enumerate(zip(rows, prompts.lengths.tolist(), strict=True)):
-            row.prompts, row.length = prompts.select([place]), length
-        self._tokenised += rows
+            row.prompts, row.row, row.length = prompts, place, length
         return []
 
     def _take(self) -> list[_Row]:
-        """The text that has waited longest, and others of similar length, as many as fit."""
-        rows = [row for row in self._tokenised if not row.job.cancelled]
-        self._tokenised = rows
+        """The text that has waited longest, and others of similar length: this thread's part of those that wait."""
+        rows = self._tokenised
         if not rows:
             return []
+        most_rows = _part(len(rows), self._workers)
         first = rows[0]
         taken, longest, shortest = [first], first.length, first.length
         for row in sorted(rows[1:], key=lambda row: abs(row.length - first.length)):
             most, least = max(longest, row.length), min(shortest, row.length)
-            if most > LENGTH_RATIO * least + 2 or most * (len(taken) + 1) > self._max_tokens:
+            full = len(taken) == most_rows or most * (len(taken) + 1) > self._max_tokens
+            ratio = LENGTH_RATIO if len(taken) < LEAST_ROWS else LITTLE_PADDING
+            if full or most > ratio * least:
                 break
             taken.append(row)
             longest, shortest = most, least
@@ -215,11 +249,11 @@ class Batcher:
         self._tokenised = [row for row in rows if id(row) not in gone]
         return taken
 
-    def _answer(self, rows: list[_Row]) -> list[_Job]:
+    def _answer(self, rows: list[_Row], alone: bool) -> list[_Job]:
         """Encode and score texts; returns the requests that are finished."""
-        done: list[_Job] = []
+        rows = sorted(rows, key=lambda row: id(row.prompts))
         try:
-            vectors = self._vectors(rows)
+            vectors = self._vectors(rows, alone)
             groups: dict[Scoring, list[int]] = {}
             for place, row in enumerate(rows):
                 groups.setdefault(row.job.scoring, []).append(place)
@@ -229,27 +263,44 @@ class Batcher:
         except Exception as error:  # whatever the runtime raises: one request must not fail the others
             if len(rows) == 1:
                 return _fail(rows[0], error)
-            return [job for row in rows for job in self._answer([row])]
-        for row, answer in answers:
-            done += _deliver(row, answer)
+            return [job for row in rows for job in self._answer([row], alone)]
+        return self._deliver(answers)
+
+    def _deliver(self, answers: Sequence[tuple[_Row, Any]]) -> list[_Job]:
+        """Take the answers of texts; returns the requests that are finished. Other threads may have texts of them."""
+        done: list[_Job] = []
+        with self._ready:
+            for row, answer in answers:
+                row.job.answers[row.place] = answer
+                row.job.left -= 1
+                if not row.job.left:
+                    done.append(row.job)
         return done
 
-    def _vectors(self, rows: list[_Row]) -> NDArray[np.float32]:
-        first, *parts = (row.prompts for row in rows if row.prompts is not None)
-        together = first.followed_by(*parts)
-        for place in range(len(first.others)):  # a pool: each text in the first prompt, then in the second, and so on
-            together = together.followed_by(*(part.others[place] for part in (first, *parts)))
-        batch = PaddedBatch.of(together, np.arange(len(together)), self._pad_id)
+    def _vectors(self, rows: list[_Row], alone: bool) -> NDArray[np.float32]:
+        """The vectors of texts, (n, masks, dim); those that were tokenised together must follow each other."""
+        parts: list[TokenizedPrompts] = []
+        for _, own in groupby(rows, key=lambda row: id(row.prompts)):
+            together = list(own)
+            assert together[0].prompts is not None
+            parts.append(together[0].prompts.select([row.row for row in together]))
+        # In a pool, each text in the first prompt comes first, then each in the second, and so on.
+        pools = [parts, *([part.others[place] for part in parts] for place in range(len(parts[0].others)))]
+        first, *others = (part for pool in pools for part in pool)
+        prompts = first.followed_by(*others)
+        batch = PaddedBatch.of(prompts, np.arange(len(prompts)), self._pad_id)
         self._observe(len(rows), int(batch.attention_mask.sum()))
-        return self._runtime(batch)
+        return self._runtime(batch, alone=alone)
 
 
-def _deliver(row: _Row, answer: Any) -> list[_Job]:
-    """Take the answer of a text; returns its request if that is finished."""
-    job = row.job
-    job.answers[row.place] = answer
-    job.left -= 1
-    return [] if job.left else [job]
+def _part(waiting: int, workers: int) -> int:
+    """How many of the texts that wait one of several threads takes, so that all end at about the same time.
+
+    >>> _part(10, 1), _part(100, 1), _part(10, 2), _part(32, 2), _part(100, 2)
+    (10, 25, 5, 16, 25)
+    """
+    rounds = -(-waiting // (workers * BATCH_SIZE))
+    return max(LEAST_ROWS, -(-waiting // (workers * rounds)))
 
 
 def _fail(row: _Row, error: Exception) -> list[_Job]:

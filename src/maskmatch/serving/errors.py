@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class RequestError(Exception):
@@ -28,6 +31,12 @@ class RequestError(Exception):
 def invalid(message: str) -> RequestError:
     """The error of a request that means nothing."""
     return RequestError(422, "validation", message)
+
+
+def of_validation(error: Mapping[str, Any]) -> RequestError:
+    """The error of a request that does not fit its schema, by the first error of pydantic."""
+    where = ".".join(str(part) for part in error["loc"] if part != "body")
+    return invalid(f"{where or 'The request'}: {error['msg']}.")
 
 
 def too_large(message: str) -> RequestError:

@@ -15,12 +15,18 @@ from starlette.responses import JSONResponse
 from maskmatch.serving.errors import RequestError, too_large
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from maskmatch.serving.config import ServeConfig
     from maskmatch.serving.metrics import Metrics
+    from maskmatch.serving.routes import JsonRoute
 
 logger = logging.getLogger("maskmatch.serving")
+
+GONE = 499
+"""The status in logs and metrics if the client has gone, as nginx has it."""
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
@@ -31,8 +37,11 @@ class Guard:
     A client that sends slowly holds up nobody but itself.
     """
 
-    def __init__(self, app: ASGIApp, config: ServeConfig, metrics: Metrics) -> None:
+    def __init__(
+        self, app: ASGIApp, config: ServeConfig, metrics: Metrics, direct: Mapping[str, JsonRoute] | None = None
+    ) -> None:
         self._app, self._config, self._metrics = app, config, metrics
+        self._direct = direct or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -41,52 +50,55 @@ class Guard:
             return
         started, id_ = time.perf_counter(), _request_id(scope)
         scope["state"]["request_id"] = id_
-        status = 500
+        status, responding = 500, False
 
         async def sending(message: Message) -> None:
-            nonlocal status
+            nonlocal status, responding
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, responding = message["status"], True
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", id_.encode())]
             await send(message)
 
+        watch = _Watch(self._config.timeout)
+        body = None
         try:
-            deadline = asyncio.get_running_loop().time() + self._config.timeout
-            try:
-                body = await asyncio.wait_for(self._body(scope, receive), self._config.timeout)
-            except (TimeoutError, asyncio.TimeoutError):
-                raise RequestError(408, "timeout", "The request did not arrive in time.", Connection="close") from None
-            if body is None:  # the client has gone
-                status = 499
+            body = await self._body(scope, receive)
+            if body is None:
+                status = GONE
                 return
-            if not await self._answer(scope, body, receive, sending, deadline):
-                status = 499
+            watch.client(receive)
+            await self._answer(scope, body, sending)
+        except asyncio.CancelledError:
+            if not watch.why:  # the server itself ends
+                raise
+            watch.end()
+            if watch.why == "gone" or responding:  # nobody reads a response
+                status = GONE
+                return
+            error = _too_late(arrived=body is not None)
+            scope["state"]["error"] = error.kind
+            await refused(error, self._metrics)(scope, receive, sending)
         except RequestError as error:
+            watch.end()
+            scope["state"]["error"] = error.kind
             await refused(error, self._metrics)(scope, receive, sending)
         except Exception:  # a mistake of ours: the client gets a sentence, the log the rest
+            watch.end()
             logger.exception("request_id=%s failed", id_)
             ours = RequestError(500, "internal", f"The server made a mistake; its log has more, under {id_}.")
             await refused(ours, self._metrics)(scope, receive, sending)
         finally:
+            watch.end()
             self._count(scope, id_, status, time.perf_counter() - started)
 
-    async def _answer(self, scope: Scope, body: bytes, receive: Receive, send: Send, deadline: float) -> bool:
-        """Let the application answer; returns whether the client is still there. If it goes, its work is cancelled."""
-        work = asyncio.ensure_future(self._app(scope, _replayed(body), send))
-        gone = asyncio.ensure_future(_gone(receive))
-        try:
-            left = max(0.0, deadline - asyncio.get_running_loop().time())
-            done, _ = await asyncio.wait({work, gone}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if work in done:
-                work.result()
-                return True
-            if gone in done:
-                return False
-            raise RequestError(503, "timeout", "The request took too long; try again later.", Retry_After="1")
-        finally:
-            for task in (work, gone):
-                task.cancel()
-            await asyncio.gather(work, gone, return_exceptions=True)
+    async def _answer(self, scope: Scope, body: bytes, send: Send) -> None:
+        route = self._direct.get(scope["path"]) if scope["method"] == "POST" else None
+        if route is None:
+            await self._app(scope, _replayed(body), send)
+            return
+        scope["route"] = route
+        response = await route.answer(scope, body)
+        await response(scope, _replayed(b""), send)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None if the client has gone."""
@@ -124,6 +136,47 @@ class Guard:
             logger.info(json.dumps(fields, ensure_ascii=False))
         else:
             logger.info("%s", " ".join(f"{name}={value}" for name, value in fields.items()))
+
+
+class _Watch:
+    """Cancels the task of a request after some seconds, or when its client goes.
+
+    Attributes:
+        why: "timeout" or "gone", if it was cancelled; "done" if it has ended.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.why = ""
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._cancel, "timeout")
+        self._gone: asyncio.Task[None] | None = None
+
+    def client(self, receive: Receive) -> None:
+        """From now on, cancel when the client goes."""
+        self._gone = asyncio.ensure_future(_gone(receive))
+        self._gone.add_done_callback(lambda _: self._cancel("gone"))
+
+    def _cancel(self, why: str) -> None:
+        if not self.why:
+            self.why = why
+            self._task.cancel()
+
+    def end(self) -> None:
+        """Cancel nothing any more."""
+        if self.why in ("timeout", "gone") and hasattr(self._task, "uncancel"):
+            self._task.uncancel()
+        self.why = self.why or "done"
+        self._timer.cancel()
+        if self._gone is not None:
+            self._gone.cancel()
+
+
+def _too_late(arrived: bool) -> RequestError:
+    if arrived:
+        return RequestError(503, "timeout", "The request took too long; try again later.", Retry_After="1")
+    return RequestError(408, "timeout", "The request did not arrive in time.", Connection="close")
 
 
 def refused(error: RequestError, metrics: Metrics) -> JSONResponse:

@@ -24,7 +24,7 @@ from maskmatch.serving.served import ServedModel
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
     from maskmatch.serving.loading import Loaded
     from maskmatch.serving.metrics import Metrics
@@ -33,7 +33,7 @@ SETTINGS = "MASKMATCH_SERVE_SETTINGS"
 """The environment variable by which the settings reach the processes of several workers."""
 
 
-def app_of(config: ServeConfig, loaded: Sequence[Loaded]) -> FastAPI:
+def app_of(config: ServeConfig, loaded: Sequence[Loaded]) -> ASGIApp:
     """The application that serves classifiers."""
 
     def serve(metrics: Metrics) -> list[ServedModel]:
@@ -47,7 +47,7 @@ def app_of(config: ServeConfig, loaded: Sequence[Loaded]) -> FastAPI:
     return create_app(config, serve)
 
 
-def make_app() -> FastAPI:
+def make_app() -> ASGIApp:
     """The application of one of several workers, by the settings in the environment."""
     given = json.loads(os.environ[SETTINGS])
     _log_to_stderr()
@@ -91,6 +91,7 @@ def run(models: Sequence[str], task: str, config: ServeConfig) -> None:
         "timeout_keep_alive": 30,
         "timeout_graceful_shutdown": max(1, round(config.timeout)),
         "server_header": False,
+        "proxy_headers": False,  # no answer depends on where a request comes from
     }
     if config.workers == 1:
         server = Server(uvicorn.Config(app_of(config, loaded), **options))

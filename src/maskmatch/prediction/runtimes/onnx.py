@@ -67,18 +67,28 @@ class OnnxRuntime:
         session = self._session(0)
         self._inputs = [each.name for each in session.get_inputs()]  # a read-out may not use all of them
 
-    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
-        """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
-        return self._run(self._session(0), batch)
+    @property
+    def at_once(self) -> int:
+        """How many batches are best computed at once, each by one thread."""
+        return min(_threads(), MOST_WORKERS)
+
+    def __call__(self, batch: PaddedBatch, *, alone: bool = True) -> NDArray[np.float32]:
+        """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim).
+
+        Args:
+            batch: The batch.
+            alone: Whether no other batch is computed meanwhile, so that all threads work on this one.
+        """
+        session = None if alone or self.at_once == 1 else self._single()
+        return self._run(self._session(0) if session is None else session, batch)
 
     def map(self, batches: Iterable[PaddedBatch]) -> Iterator[NDArray[np.float32]]:
         """The vectors of each batch, in order."""
         batches = iter(batches)
-        first, workers = list(islice(batches, MANY_BATCHES)), min(_threads(), MOST_WORKERS)
-        session = self._single() if len(first) == MANY_BATCHES and workers > 1 else None
-        if session is None:
+        first = list(islice(batches, MANY_BATCHES))
+        if len(first) < MANY_BATCHES or self.at_once == 1 or self._single() is None:
             return map(self, chain(first, batches))
-        return mapped(lambda batch: self._run(session, batch), chain(first, batches), workers)
+        return mapped(lambda batch: self(batch, alone=False), chain(first, batches), self.at_once)
 
     def _single(self) -> Any:
         """The session with one thread; None if it cannot be started any more, because the file was replaced."""

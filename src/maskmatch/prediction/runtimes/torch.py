@@ -39,7 +39,10 @@ class TorchRuntime:
         self._vectors = model.label_vectors if of_labels else model.input_vectors
         model.prepare()
 
-    def __call__(self, batch: PaddedBatch) -> NDArray[np.float32]:
+    at_once = 1
+    """torch uses all threads for one batch."""
+
+    def __call__(self, batch: PaddedBatch, *, alone: bool = True) -> NDArray[np.float32]:
         """The vectors of texts, all of whose prompts are in the batch: (texts, masks, dim)."""
         with self._model.evaluating(), torch.inference_mode():
             vectors = self._vectors(TokenBatch.of(batch).to(self._model.device))
@@ -47,7 +50,7 @@ class TorchRuntime:
         return array
 
     def map(self, batches: Iterable[PaddedBatch]) -> Iterator[NDArray[np.float32]]:
-        """The vectors of each batch, one after the other: torch uses all threads for one batch."""
+        """The vectors of each batch, one after the other."""
         return map(self, batches)
 
 
