@@ -60,7 +60,7 @@ def tokenize(texts: Any) -> TokenizedPrompts:
     return prompts(*texts)
 
 
-def numbers(vectors: np.ndarray) -> list[float]:
+def numbers(vectors: np.ndarray, _: np.ndarray) -> list[float]:
     return [float(vector[0, 0]) for vector in vectors]
 
 
@@ -82,7 +82,7 @@ def test_every_request_gets_its_own_answers(requests: list[list[list[int]]]) -> 
         return await asyncio.gather(*(batcher.classify(texts, numbers) for texts in requests))
 
     for texts, answers in zip(requests, run(batcher, work), strict=True):
-        assert answers == [sum(text) for text in texts]
+        assert answers == ([sum(text) for text in texts], sum(map(len, texts)))
     assert all(rows == 1 or rows * length <= 64 for rows, length in runtime.shapes)
 
 
@@ -111,7 +111,7 @@ def test_a_bad_text_fails_alone() -> None:
         return await asyncio.gather(*jobs, batcher.classify([[20], [BAD]], numbers), return_exceptions=True)
 
     *good, bad = run(batcher, work)
-    assert good == [[20.0], [21.0], [22.0], [23.0], [24.0]]
+    assert good == [([20.0 + place], 1) for place in range(5)]
     assert isinstance(bad, RuntimeError)
 
 
@@ -123,7 +123,8 @@ def test_a_text_that_cannot_be_read_is_an_error_among_answers() -> None:
             batcher.classify([[20], [], [30]], numbers), batcher.classify([[]], numbers), batcher.classify([], numbers)
         )
 
-    assert run(batcher, work) == [[20.0, {"error": "a blank text"}, 30.0], [{"error": "a blank text"}], []]
+    bad = {"error": "a blank text"}
+    assert run(batcher, work) == [([20.0, bad, 30.0], 2), ([bad], 0), ([], 0)]
 
 
 def test_requests_with_equal_scoring_are_scored_together() -> None:
@@ -131,9 +132,9 @@ def test_requests_with_equal_scoring_are_scored_together() -> None:
     batcher = make(runtime, max_tokens=1000)
     runtime.gate.clear()
 
-    def counting(vectors: np.ndarray) -> list[float]:
+    def counting(vectors: np.ndarray, cut: np.ndarray) -> list[float]:
         sizes.append(len(vectors))
-        return numbers(vectors)
+        return numbers(vectors, cut)
 
     async def work() -> None:
         first = asyncio.ensure_future(batcher.classify([[20]], numbers))
@@ -179,4 +180,4 @@ def test_what_waits_is_finished_when_it_stops() -> None:
         await asyncio.get_running_loop().run_in_executor(None, batcher.stop)
         return await job
 
-    assert run(batcher, work) == [20.0, 30.0]
+    assert run(batcher, work) == ([20.0, 30.0], 2)

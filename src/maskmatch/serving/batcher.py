@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from maskmatch.prediction.pipeline import Runtime
     from maskmatch.prompts import TokenizedPrompts
 
-    Scoring = Callable[[NDArray[np.float32]], list[Any]]
+    Scoring = Callable[[NDArray[np.float32], NDArray[np.bool_]], list[Any]]
 
 TOKENISED_AT_ONCE = 100_000
 """How many characters of texts are tokenised before the next batch is encoded."""
@@ -51,9 +51,10 @@ class _Job:
     """The texts of one request."""
 
     scoring: Scoring
-    future: asyncio.Future[list[Any]]
+    future: asyncio.Future[tuple[list[Any], int]]
     answers: list[Any]
     left: int
+    tokens: int = 0
     error: Exception | None = None
     cancelled: bool = False
 
@@ -62,7 +63,7 @@ class _Job:
         if self.future.done():
             return
         if self.error is None:
-            self.future.set_result(self.answers)
+            self.future.set_result((self.answers, self.tokens))
         else:
             self.future.set_exception(self.error)
 
@@ -98,7 +99,7 @@ class Batcher:
         max_tokens: How many tokens a batch may have, padding included.
         max_wait: How many seconds a text waits at most for others, if other texts are being worked on.
         limit: How many texts may wait.
-        observe: Called with the number of texts and tokens of each batch.
+        observe: Called with the number of texts and tokens of each batch, and how many texts wait.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Batcher:
         max_tokens: int,
         max_wait: float,
         limit: int,
-        observe: Callable[[int, int], None] = lambda texts, tokens: None,
+        observe: Callable[[int, int, int], None] = lambda texts, tokens, waiting: None,
     ) -> None:
         self._tokenize, self._runtime, self._pad_id = tokenize, runtime, pad_id
         self._max_tokens, self._max_wait, self._limit = max_tokens, max_wait, limit
@@ -134,18 +135,19 @@ class Batcher:
         """How many texts wait."""
         return len(self._new) + self._tokenising + len(self._tokenised)
 
-    async def classify(self, texts: Sequence[Any], scoring: Scoring) -> list[Any]:
-        """The answer for each text; for one that cannot be read, an object with "error".
+    async def classify(self, texts: Sequence[Any], scoring: Scoring) -> tuple[list[Any], int]:
+        """The answer for each text, and the number of their tokens; for a text that cannot be read, an "error".
 
         Args:
             texts: The texts.
-            scoring: Input vectors (n, masks, dim) → n answers. Requests whose scoring is equal are scored together.
+            scoring: Input vectors (n, masks, dim), and which texts were truncated (n,) → n answers. Requests whose
+                scoring is equal are scored together.
 
         Raises:
             QueueFullError: Too many texts wait already.
         """
         if not texts:
-            return []
+            return [], 0
         job = _Job(scoring, asyncio.get_running_loop().create_future(), [None] * len(texts), len(texts))
         with self._ready:
             if self.waiting and self.waiting + len(texts) > self._limit:
@@ -254,11 +256,14 @@ class Batcher:
         rows = sorted(rows, key=lambda row: id(row.prompts))
         try:
             vectors = self._vectors(rows, alone)
+            cut = np.array([row.prompts is not None and row.prompts.cut[row.row] for row in rows])
             groups: dict[Scoring, list[int]] = {}
             for place, row in enumerate(rows):
                 groups.setdefault(row.job.scoring, []).append(place)
             answers = [
-                (rows[at], answer) for f, own in groups.items() for at, answer in zip(own, f(vectors[own]), strict=True)
+                (rows[at], answer)
+                for f, own in groups.items()
+                for at, answer in zip(own, f(vectors[own], cut[own]), strict=True)
             ]
         except Exception as error:  # whatever the runtime raises: one request must not fail the others
             if len(rows) == 1:
@@ -272,6 +277,7 @@ class Batcher:
         with self._ready:
             for row, answer in answers:
                 row.job.answers[row.place] = answer
+                row.job.tokens += row.length
                 row.job.left -= 1
                 if not row.job.left:
                     done.append(row.job)
@@ -289,7 +295,7 @@ class Batcher:
         first, *others = (part for pool in pools for part in pool)
         prompts = first.followed_by(*others)
         batch = PaddedBatch.of(prompts, np.arange(len(prompts)), self._pad_id)
-        self._observe(len(rows), int(batch.attention_mask.sum()))
+        self._observe(len(rows), int(batch.attention_mask.sum()), self.waiting)
         return self._runtime(batch, alone=alone)
 
 

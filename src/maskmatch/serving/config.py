@@ -23,6 +23,11 @@ class ServeConfig(Settings):
         help="A file with one bearer token per line. A line that begins with 'write ' is a token that may edit labels, "
         "any other line one that may classify. Without this file everyone may classify, and nobody may edit.",
     )
+    feedback_file: str | None = setting(
+        None,
+        help="A file, ending in .jsonl, to which POST /v1/feedback appends texts with their right labels; classifiers "
+        "can be trained on it. Default: no feedback is kept.",
+    )
     max_batch_tokens: int = setting(2048, at_least=64, help="How many tokens are encoded at once, padding included.")
     max_wait_ms: float = setting(
         2.0, at_least=0, at_most=1000, help="How long a text waits at most for others to be encoded with, under load."

@@ -32,15 +32,17 @@ class Metrics:
         self.batch_texts = Histogram("maskmatch_batch_texts", "Texts per batch.", buckets=SIZES, registry=registry)
         self.queue = Gauge(
             "maskmatch_queue_texts",
-            "Texts that wait.",
+            "Texts that wait, after the last batch was taken.",
+            ["model"],
             registry=registry,
             **({"multiprocess_mode": "livesum"} if several else {}),  # type: ignore[arg-type]
         )
 
-    def observe_batch(self, texts: int, tokens: int) -> None:
+    def observe_batch(self, model: str, texts: int, tokens: int, waiting: int) -> None:
         """Count a batch."""
         self.batch_texts.observe(texts)
         self.tokens.inc(tokens)
+        self.queue.labels(model).set(waiting)
 
     def text(self) -> bytes:
         """All metrics in the text format of Prometheus."""

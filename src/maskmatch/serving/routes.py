@@ -29,7 +29,7 @@ class JsonRoute(APIRoute):
     def __init__(self, path: str, endpoint: Any, **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         assert self.body_field is not None
-        self._body: TypeAdapter[Any] = TypeAdapter(self.body_field.field_info.annotation)
+        self._body: TypeAdapter[Any] = TypeAdapter(self.body_field.field_info.annotation)  # type: ignore[arg-type]
 
     async def answer(self, scope: Any, body: bytes) -> Response:
         """The response to a request with this body."""

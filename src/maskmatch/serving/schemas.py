@@ -71,6 +71,7 @@ class Answer(BaseModel):
     labels: list[Any] | None = None
     top_k: list[RankedLabel] | None = None
     novelty: float | None = None
+    truncated: bool | None = Field(None, description="Whether the text was longer than what the encoder reads.")
     error: str | None = None
 
 
@@ -90,11 +91,26 @@ class LabelInfo(BaseModel):
 
 
 class LabelsResponse(BaseModel):
-    """The labels of a classifier."""
+    """The labels of a classifier, its task, and the fields of its texts."""
 
     model: str
     etag: str
+    task: str
+    fields: list[str]
     labels: list[LabelInfo]
+
+
+class EditResponse(LabelsResponse):
+    """The labels after an edit, and whether they were saved."""
+
+    saved: bool
+
+
+class PreviewResponse(BaseModel):
+    """Which texts would get another label after an edit."""
+
+    model: str
+    diff: dict[str, Any]
 
 
 class EditRequest(Request):
@@ -106,6 +122,34 @@ class EditRequest(Request):
     save: StrictBool = Field(False, description="Whether to save the classifier in its folder.")
     dry_run: StrictBool = Field(False, description="Whether to only show what would change, for some texts.")
     texts: list[Text] = Field(default_factory=list, description="Texts for a dry run.")
+
+
+class AddRequest(Request):
+    """Add labels."""
+
+    labels: Labels = Field(description="Labels to add.", examples=[{"chargeback": "money taken back"}])
+    save: StrictBool = Field(False, description="Whether to save the classifier in its folder.")
+
+
+class FeedbackRequest(Request):
+    """The right label of a text."""
+
+    text: Text = Field(description="The text, as it was classified.", examples=["My card is gone!"])
+    label: Name | list[Name] | None = Field(
+        description="Its right label; null: no label fits. A list, if several labels may apply.",
+        examples=["card lost"],
+    )
+    model: StrictStr | None = Field(None, description="Which classifier; default: the first one.")
+    request_id: Annotated[StrictStr, Field(pattern="^[A-Za-z0-9._:-]{1,128}$")] | None = Field(
+        None, description="The X-Request-Id of the answer that this is about."
+    )
+
+
+class FeedbackResponse(BaseModel):
+    """The feedback was kept."""
+
+    model: str
+    kept: bool
 
 
 class ErrorResponse(BaseModel):

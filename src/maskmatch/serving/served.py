@@ -9,6 +9,7 @@ import logging
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
@@ -66,7 +67,7 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """Scores input vectors with the labels of a pipeline: (n, masks, dim) → n answers."""
+    """Scores input vectors (n, masks, dim) with the labels of a pipeline: n answers."""
 
     pipeline: Pipeline
     wanted: Wanted
@@ -82,12 +83,27 @@ class Scoring:
     def _key(self) -> tuple[int, Wanted, int]:
         return id(self.pipeline), self.wanted, self.k
 
-    def __call__(self, vectors: NDArray[np.float32]) -> list[dict[str, Any]]:
+    def __call__(self, vectors: NDArray[np.float32], cut: NDArray[np.bool_]) -> list[dict[str, Any]]:
         """The answers for texts by their vectors."""
         pipeline, wanted = self.pipeline, self.wanted
         least = pipeline.least_threshold(wanted.threshold) if pipeline.config.multi_label else None
         far = pipeline.novelty_of(vectors) if wanted.novelty else None
-        return _as_json(pipeline, (pipeline.nearest(vectors, self.k, least), far), wanted, self.k)
+        return _as_json(pipeline, (pipeline.nearest(vectors, self.k, least), far), cut, wanted, self.k)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answers for the texts of a request.
+
+    Attributes:
+        labels: The labels that were asked for.
+        answers: One JSON object per text; for a text that cannot be read, it has "error".
+        tokens: How many tokens the texts have.
+    """
+
+    labels: LabelSet
+    answers: list[dict[str, Any]]
+    tokens: int = 0
 
 
 class ServedModel:
@@ -132,11 +148,6 @@ class ServedModel:
         return self.current.labels
 
     @property
-    def waiting(self) -> int:
-        """How many texts wait to be encoded."""
-        return self._batcher.waiting
-
-    @property
     def multi_label(self) -> bool:
         """Whether a text may have several labels."""
         return self.current.config.multi_label
@@ -155,15 +166,13 @@ class ServedModel:
             max_tokens=config.max_batch_tokens,
             max_wait=config.max_wait_ms / 1000,
             limit=config.queue,
-            observe=self._metrics.observe_batch,
+            observe=partial(self._metrics.observe_batch, self.name),
         )
 
     # -- classifying -----------------------------------------------------------------------------------------
 
-    async def classify(
-        self, texts: Sequence[Any], wanted: Wanted, labels: Any = None
-    ) -> tuple[LabelSet, list[dict[str, Any]]]:
-        """The labels and the answer for each text; a text that cannot be read gets an object with "error" instead."""
+    async def classify(self, texts: Sequence[Any], wanted: Wanted, labels: Any = None) -> Answered:
+        """Classify texts with the labels of the classifier, or with others."""
         pipeline = await self._pipeline(labels)
         if wanted.threshold is not None and not self.multi_label:
             raise invalid("threshold needs a classifier that gives several labels per text; use abstain.")
@@ -175,14 +184,14 @@ class ServedModel:
                 413, "too_large", f"The answer would have {len(texts) * k} labels; {MOST_RANKED} are allowed."
             )
         if pipeline.scorer.in_context:
-            answers = await _apart(True, lambda: _with_each_text(pipeline, texts, wanted, k))
+            answers, tokens = await _apart(lambda: _with_each_text(pipeline, texts, wanted, k))
         else:
             try:
-                answers = await self._batcher.classify(texts, Scoring(pipeline, wanted, k))
+                answers, tokens = await self._batcher.classify(texts, Scoring(pipeline, wanted, k))
             except QueueFullError:
                 raise overloaded() from None
         self._metrics.texts.inc(sum("error" not in answer for answer in answers))
-        return pipeline.labels, answers
+        return Answered(pipeline.labels, answers, tokens)
 
     # -- labels of a request ---------------------------------------------------------------------------------
 
@@ -277,7 +286,7 @@ class ServedModel:
                 raise RequestError(
                     409, "not_saved", "There are several workers, which share only the folder; give save as well."
                 )
-            self.current = await _apart(True, lambda: self._edited(self.resolved(edits), save))
+            self.current = await _apart(lambda: self._edited(self.resolved(edits), save))
             self._sets.clear()
             self._metrics.labels_encoded.inc(len(edits["rename"]) + len(edits["add"] or ()))
             return self.etag
@@ -315,7 +324,7 @@ class ServedModel:
     async def _preview(self, texts: Sequence[Any], edits: Mapping[str, Any]) -> dict[str, Any]:
         async with self._previewing:
             try:
-                diff = await _apart(True, lambda: self.predictor.preview(list(texts), **self.resolved(edits)))
+                diff = await _apart(lambda: self.predictor.preview(list(texts), **self.resolved(edits)))
             except MaskMatchError as error:
                 raise invalid(str(error)) from error
         found: dict[str, Any] = diff.to_dict()
@@ -343,11 +352,11 @@ class ServedModel:
 
     async def _reload(self) -> None:
         now = self._folder_revision()
-        self.predictor = await _apart(True, lambda: load_predictor(str(self.folder)))
+        self.predictor = await _apart(lambda: load_predictor(str(self.folder)))
         self._revision, self.current = now, self.predictor.pipeline
         before, self._batcher = self._batcher, self._new_batcher()
         self._sets.clear()
-        await _apart(True, before.stop)
+        await _apart(before.stop)
 
 
 def characters(text: Any) -> int:
@@ -355,27 +364,32 @@ def characters(text: Any) -> int:
     return len(text) if isinstance(text, str) else sum(len(str(value)) for value in text.values())
 
 
-async def _apart(slow: bool, work: Callable[[], Any]) -> Any:
-    """Do work in another thread if it is slow, so that other requests do not wait."""
-    return await asyncio.get_running_loop().run_in_executor(None, work) if slow else work()
+async def _apart(work: Callable[[], Any]) -> Any:
+    """Do slow work in another thread, so that other requests do not wait."""
+    return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
-def _with_each_text(pipeline: Pipeline, texts: Sequence[Any], wanted: Wanted, k: int) -> list[dict[str, Any]]:
-    """Answers where labels are read with each text, so that texts are not batched with others."""
+def _with_each_text(
+    pipeline: Pipeline, texts: Sequence[Any], wanted: Wanted, k: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Answers, and the number of tokens, where labels are read with each text: texts are not batched with others."""
     least = pipeline.least_threshold(wanted.threshold) if pipeline.config.multi_label else None
-    answers = []
+    answers, tokens = [], 0
     for text in texts:
         try:
-            ranked = pipeline.answers(pipeline.tokenize([text]), k, threshold=least, novelty=wanted.novelty)
-            answers += _as_json(pipeline, ranked, wanted, k)
+            prompts = pipeline.tokenize([text])
+            ranked = pipeline.answers(prompts, k, threshold=least, novelty=wanted.novelty)
+            answers += _as_json(pipeline, ranked, prompts.cut, wanted, k)
+            tokens += int(prompts.tokens.sum())
         except MaskMatchError as error:
             answers.append({"error": str(error).removeprefix("Text 0: ")})
-    return answers
+    return answers, tokens
 
 
 def _as_json(
     pipeline: Pipeline,
     ranked: tuple[list[list[tuple[Any, float]]], NDArray[np.float64] | None],
+    cut: NDArray[np.bool_],
     wanted: Wanted,
     k: int,
 ) -> list[dict[str, Any]]:
@@ -386,7 +400,9 @@ def _as_json(
     for place, pairs in enumerate(lists):
         applying = pipeline.applying(pairs, wanted.threshold) if pipeline.config.multi_label else None
         answer = json_answer(pairs, k, applying, abstain=abstain, none_label=wanted.none_label)
-        more = {} if far is None else {"novelty": round(float(far[place]), DIGITS)}
+        more: dict[str, Any] = {} if far is None else {"novelty": round(float(far[place]), DIGITS)}
+        if cut[place]:
+            more["truncated"] = True
         answers.append({**answer, **more})
     return answers
 

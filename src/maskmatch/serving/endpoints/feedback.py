@@ -1,0 +1,68 @@
+"""``/v1/feedback``: what the right label of a text is."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Request
+
+from maskmatch.data.values import is_blank
+from maskmatch.errors import MaskMatchError
+from maskmatch.serving import schemas
+from maskmatch.serving.errors import RequestError, invalid
+from maskmatch.serving.routes import json_post
+from maskmatch.serving.service import Token
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from maskmatch.serving.served import ServedModel
+    from maskmatch.serving.service import Service
+
+FEEDBACK_ERRORS: dict[int | str, dict[str, Any]] = {
+    404: {"model": schemas.ErrorResponse, "description": "The server keeps no feedback, or has no such classifier."},
+    507: {"model": schemas.ErrorResponse, "description": "The feedback file is full, or cannot be written."},
+}
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the endpoint."""
+
+    @json_post(app, "/v1/feedback", response_model=schemas.FeedbackResponse, responses=FEEDBACK_ERRORS)
+    async def feedback(request: Request, body: schemas.FeedbackRequest, authorization: Token = None) -> Any:
+        """Keep a text with its right label, to train on later; null: no label fits. Needs --feedback-file."""
+        service.tokens.check(authorization)
+        if service.feedback is None:
+            raise RequestError(404, "no_feedback", "This server keeps no feedback; start it with --feedback-file.")
+        served = service.find(body.model)
+        service.check_texts([body.text])
+        if is_blank(body.text):
+            raise invalid("The text is blank.")
+        row = {
+            **(body.text if isinstance(body.text, dict) else {"text": body.text}),
+            **_right_label(served, body),
+            "model": served.name,
+            "request_id": body.request_id or request.state.request_id,
+            "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        }
+        await asyncio.get_running_loop().run_in_executor(None, service.feedback.append, row)
+        return {"model": served.name, "kept": True}
+
+
+def _right_label(served: ServedModel, body: schemas.FeedbackRequest) -> dict[str, Any]:
+    """The label as a classifier is trained on it."""
+    several = isinstance(body.label, list)
+    if several and not served.multi_label:
+        raise invalid("label is a list, but this classifier gives one label per text.")
+    given = [each for each in (body.label if isinstance(body.label, list) else [body.label]) if each is not None]
+    if served.own_labels:
+        try:
+            for each in given:
+                served.labels.resolve(each)
+        except MaskMatchError as error:
+            raise invalid(str(error)) from error
+    if served.multi_label:
+        return {"labels": given}
+    return {"label": given[0] if given else ""}

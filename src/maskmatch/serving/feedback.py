@@ -1,0 +1,55 @@
+"""Feedback: texts with their right labels, appended to a file that classifiers can be trained on."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.files import locked
+from maskmatch.serving.errors import RequestError
+
+MOST_BYTES = 100_000_000
+"""How large the file may become: whoever may classify can make it grow."""
+
+
+@dataclass(frozen=True)
+class FeedbackFile:
+    """A file of JSON lines; several processes may append to it."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | None) -> FeedbackFile | None:
+        """The file, if there is to be one; MaskMatchError if it cannot be written."""
+        if path is None:
+            return None
+        file = Path(path).expanduser().absolute()
+        if file.suffix != ".jsonl":
+            raise MaskMatchError(f"The feedback file {path} must end in .jsonl: it has one JSON object per line.")
+        try:
+            with file.open("ab"):
+                pass
+        except OSError as error:
+            raise MaskMatchError(f"The feedback file {path} cannot be written: {error.strerror}.") from error
+        return cls(file)
+
+    def append(self, row: dict[str, Any]) -> None:
+        """Append one row, whole; a line that a crash has cut off is ended first."""
+        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+        try:
+            with locked(self.path), self.path.open("a+b") as file:
+                size = file.seek(0, os.SEEK_END)
+                if size + len(line) > MOST_BYTES:
+                    raise RequestError(507, "feedback_full", "The feedback file is full.")
+                if size:
+                    file.seek(-1, os.SEEK_END)
+                    line = line if file.read(1) == b"\n" else b"\n" + line
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except (OSError, MaskMatchError) as error:
+            raise RequestError(507, "feedback_failed", f"The feedback could not be written: {error}") from error
