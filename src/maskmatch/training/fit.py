@@ -18,7 +18,7 @@ from maskmatch.prediction.answers import warn_truncated
 from maskmatch.training.calibration import ADDED_OFFSET, HeldOut, expected_temperature, fit_calibration, fit_curve
 from maskmatch.training.data import TrainingData, centroids_and_scope, fit_offset, kept_texts, training_data
 from maskmatch.training.dev import DevData
-from maskmatch.training.held_out import cross_fitted, held_out_rows, score_rows
+from maskmatch.training.held_out import cross_fitted, held_out_rows, row_separability, score_rows
 from maskmatch.training.loop import train
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ def fit_bank(
     blind = config.calibrate and dev is None and not trained
     out = held_out_rows(rows, multi_label, config.seed) if blind else []
     with _restored_on_error(given):
-        held = None
+        held, separable = None, None
         if blind and not out:
+            separable = row_separability(bank, texts, rows)
             held = cross_fitted(bank, texts, rows, config, partial(_train_fold, bank, labels, trained=trained))
         kept = sorted(set(range(len(rows))) - set(out))
         data = [texts[row] for row in kept], [rows[row] for row in kept]
@@ -96,7 +97,7 @@ def fit_bank(
         if evaluate is not None and config.calibrate:
             held = evaluate.held_out()
         if config.calibrate:
-            training, summary = calibrated(training, summary, held, config.seed, evaluate)
+            training, summary = calibrated(training, summary, held, config.seed, evaluate, separable)
         if config.keep_texts:
             training.learn(texts=kept_texts(training, *data))
     return Fitted(training, summary)
@@ -164,7 +165,12 @@ def _train_fold(
 
 
 def calibrated(
-    bank: ModelBank, summary: TrainingSummary, held: HeldOut | None, seed: int, evaluate: DevData | None = None
+    bank: ModelBank,
+    summary: TrainingSummary,
+    held: HeldOut | None,
+    seed: int,
+    evaluate: DevData | None = None,
+    separable: float | None = None,
 ) -> tuple[ModelBank, TrainingSummary]:
     """Calibrate probabilities on rows that were not trained on. Without such rows, by what is usual for so few rows."""
     labels, config = bank.known_labels, bank.config
@@ -182,7 +188,8 @@ def calibrated(
     # A label without rows was seen in training all the same, and must not be taken for one that was added later.
     all_have_rows = len(bank.centroids) == len(labels)
     offset = ADDED_OFFSET if all_have_rows and config.similarity.row.unit_norm else 0.0
-    expected = expected_temperature(summary.texts)
+    of_training = held.source in ("folds", "prior")
+    expected = expected_temperature(summary.texts, separable) if of_training else None
     found = fit_calibration(held, list(labels), expected=expected, added=offset, seed=seed)
     bank.learn(calibration=found)
     return bank, replace(summary, calibrated_on=found.source)

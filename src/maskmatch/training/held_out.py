@@ -13,8 +13,9 @@ import numpy as np
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.labels.calibration import Calibration
 from maskmatch.labels.targets import target_array
-from maskmatch.prediction.runtimes.torch import torch_pipeline
-from maskmatch.training.calibration import MOST_SCORES, HeldOut, fit_calibration, fit_curve
+from maskmatch.prediction.pipeline import encode_prompts
+from maskmatch.prediction.runtimes.torch import TorchRuntime, torch_pipeline
+from maskmatch.training.calibration import MOST_SCORES, HeldOut, fit_calibration, fit_curve, separability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,9 @@ ENOUGH = 30
 
 ENOUGH_TO_CALIBRATE = 100
 """With fewer rows, users are warned."""
+
+MOST_COMPARED = 500
+"""How many training rows are compared with each other at most."""
 
 MOST_SCORED = 2_000
 """How many dev rows are scored at most."""
@@ -85,6 +89,17 @@ def fold_rows(rows: Sequence[Any], multi_label: bool, seed: int) -> list[list[in
         if fold and sum(map(len, chosen)) < ENOUGH:
             chosen.append(sorted(fold))
     return chosen
+
+
+def row_separability(bank: ModelBank, texts: Sequence[Any], rows: Sequence[Any]) -> float | None:
+    """How similar the texts of a label are before training; None with several labels per text."""
+    if bank.config.multi_label:
+        return None
+    some = np.sort(np.random.default_rng(0).permutation(len(texts))[:MOST_COMPARED]).tolist()
+    prompts = bank.tokenize([texts[row] for row in some])
+    vectors = encode_prompts(TorchRuntime(bank.model), prompts, bank.tokenizer.vocabulary.pad_id)  # (n, masks, dim)
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(rows))}
+    return separability(vectors.reshape(len(some), -1), np.array([numbers[rows[row]] for row in some]))
 
 
 def score_rows(bank: ModelBank, texts: Sequence[Any], rows: Sequence[Any], source: str) -> HeldOut:
