@@ -1,4 +1,4 @@
-"""The server, as a real process on loopback."""
+"""The server, as a real process on loopback: answers, refusals, other dialects."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ import asyncio
 import json
 import os
 import re
-import signal
-import socket
 import subprocess
 import sys
-import threading
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -22,42 +16,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
+from maskmatch import ExportedMatcher, MaskMatchError
 from maskmatch.serving import AsyncClient, Client, ServerError
-from maskmatch.serving.auth import Tokens
-from maskmatch.serving.errors import RequestError
-from server_tools import ServerProcess, bearer, metric, token_file
-from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
+from server_tools import ServerProcess, metric
+from toy_data import LABELS, TEXTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
     Tiny = Callable[[str], Path]
 
 JSON = {"Content-Type": "application/json"}
 OTHERS = ["weather", "sport", "music"]
 CLOSE = 1e-4
-
-
-@pytest.fixture(scope="module")
-def exported(tiny: Tiny, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("served") / "bank"
-    export(MaskMatcher.from_pretrained(tiny("bert"), LABELS, verbose=False).fit(TEXTS, TRUTH, **A_LITTLE), folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def server(exported: Path) -> Iterator[ServerProcess]:
-    limits = {"max-texts": 50, "max-chars": 2000, "max-labels": 20, "max-bytes": 100_000, "label-sets": 4}
-    options = [part for name, value in limits.items() for part in (f"--{name}", str(value))]
-    with ServerProcess(str(exported), "--port", "0", *options) as process:
-        yield process
-
-
-@pytest.fixture
-def client(server: ServerProcess) -> Iterator[Client]:
-    with Client(server.url) as client:
-        yield client
 
 
 class TestClassify:
@@ -213,6 +185,12 @@ class TestOtherDialects:
         assert sum(each["score"] for each in one) == pytest.approx(1, abs=1e-3)
         batch = httpx.post(f"{server.url}/predict", json={"inputs": [[TEXTS[0]], [TEXTS[1]]]}).json()
         assert [each[0]["label"] for each in batch] == client.predict(TEXTS[:2])
+        long = "a " * 900
+        assert client.classify([long])[0]["truncated"] is True
+        assert "truncated" not in client.classify(TEXTS[:1])[0]
+        assert httpx.post(f"{server.url}/predict", json={"inputs": long}).status_code == 200
+        refused = httpx.post(f"{server.url}/predict", json={"inputs": long, "truncate": False})
+        assert (refused.status_code, refused.json()["error_type"]) == (413, "validation")
         wrong = httpx.post(f"{server.url}/predict", json={"inputs": ""})
         assert (wrong.status_code, wrong.json()["error_type"]) == (422, "validation")
 
@@ -235,291 +213,20 @@ class TestOtherDialects:
         assert set(zero_shot) == set(OTHERS)
         assert own[0] == client.predict(TEXTS[:1])[0]
 
-    def test_vllm(self, server: ServerProcess, client: Client) -> None:
+    def test_vllm(self, server: ServerProcess, client: Client, exported: Path) -> None:
         found = httpx.post(f"{server.url}/classify", json={"model": "whatever", "input": TEXTS[:2]}).json()
         assert [each["label"] for each in found["data"]] == client.predict(TEXTS[:2])
         assert all(each["num_classes"] == len(each["probs"]) == len(LABELS) for each in found["data"])
+        prompts = ExportedMatcher.from_pretrained(exported, verbose=False).pipeline.tokenize(TEXTS[:2])
+        assert found["usage"]["prompt_tokens"] == int(prompts.tokens.sum())
 
 
 def test_operations(server: ServerProcess) -> None:
     assert httpx.get(f"{server.url}/health").json() == {"status": "ok"}
     assert httpx.get(f"{server.url}/ready").json()["models"] == ["bank"]
     text = httpx.get(f"{server.url}/metrics").text
+    assert metric(text, 'maskmatch_queue_texts{model="bank"}') == 0
     for name in ("requests_total", "texts_total", "request_seconds_bucket", "batch_texts_bucket", "queue_texts"):
         assert f"maskmatch_{name}" in text
     document = httpx.get(f"{server.url}/openapi.json").json()
     assert {"/v1/classify", "/v1/labels", "/predict", "/classify", "/"} <= set(document["paths"])
-
-
-class TestLabels:
-    @pytest.fixture
-    def editable(self, exported: Path, tmp_path: Path) -> Iterator[tuple[ServerProcess, Path]]:
-        folder = ExportedMatcher.from_pretrained(exported, verbose=False).save_pretrained(tmp_path / "own")
-        with ServerProcess(str(folder), "--port", "0", "--token-file", str(token_file(tmp_path))) as process:
-            yield process, folder
-
-    def test_edits(self, editable: tuple[ServerProcess, Path]) -> None:
-        server, folder = editable
-        assert httpx.get(f"{server.url}/v1/labels").status_code == 401
-        with Client(server.url, token="reader") as reader, Client(server.url, token="writer") as writer:
-            etag = reader.labels()["etag"]
-            with pytest.raises(ServerError, match="not edit"):
-                reader.edit_labels(etag, add=["parcel"])
-            preview = reader.edit_labels(etag, add=["parcel"], dry_run=True, texts=TEXTS)
-            assert preview["diff"]["rows"] == len(TEXTS)
-            assert reader.labels()["etag"] == etag
-            edited = writer.edit_labels(etag, add={"parcel": "a box"}, rename={LABELS[0]: "money back"}, save=True)
-            assert [label["name"] for label in edited["labels"]][-1] == "parcel"
-            with pytest.raises(ServerError, match="changed since"):
-                writer.edit_labels(etag, add=["voucher"])
-            with pytest.raises(ServerError, match="no label"):  # all of it, or nothing
-                writer.edit_labels(edited["etag"], add=["voucher"], remove=["unknown"])
-            assert reader.labels()["etag"] == edited["etag"]
-            answers = reader.classify(TEXTS, top_k=1)
-        response = httpx.patch(f"{server.url}/v1/labels", json={"add": ["x"]}, headers=bearer("writer"))
-        assert response.status_code == 428
-        loaded = ExportedMatcher.from_pretrained(folder, verbose=False)
-        assert loaded.predict(TEXTS) == [answer["label"] for answer in answers]
-
-    def test_a_folder_that_someone_else_saves_is_loaded_again(self, editable: tuple[ServerProcess, Path]) -> None:
-        server, folder = editable
-        with ExportedMatcher.editing(folder, verbose=False) as matcher:
-            matcher.add_labels(["parcel"])
-        with Client(server.url, token="reader") as client:
-            deadline = time.monotonic() + 30
-            while "parcel" not in [label["name"] for label in client.labels()["labels"]]:
-                assert time.monotonic() < deadline
-                client.predict(TEXTS[:1])
-                time.sleep(0.1)
-            assert client.predict(TEXTS) == ExportedMatcher.from_pretrained(folder, verbose=False).predict(TEXTS)
-
-    def test_edits_under_load(self, editable: tuple[ServerProcess, Path]) -> None:
-        server, _ = editable
-        wrong: list[Any] = []
-        done = threading.Event()
-
-        def ask() -> None:
-            with Client(server.url, token="reader") as client:
-                while not done.is_set():
-                    labels = [each["label"] for each in client.classify(TEXTS[:1], top_k=50)[0]["top_k"]]
-                    if ("one" in labels) != ("two" in labels):  # both are added and removed together
-                        wrong.append(labels)
-
-        threads = [threading.Thread(target=ask) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        with Client(server.url, token="writer") as client:
-            for _ in range(10):
-                client.edit_labels("*", add=["one", "two"])
-                client.edit_labels("*", remove=["one", "two"])
-        done.set()
-        for thread in threads:
-            thread.join()
-        assert not wrong
-
-
-class TestOtherClassifiers:
-    def test_several_of_all_kinds(self, tiny: Tiny, tmp_path: Path) -> None:
-        """An old export, labels that are numbers, several labels per text, labels that are read with each text."""
-        old = Path(__file__).parent.parent / "golden" / "format-6" / "calibrated.onnx"
-        numbered = MaskMatcher.from_pretrained(tiny("bert"), {3: "refund", 5: "card lost"}, verbose=False)
-        export(numbered, tmp_path / "numbered")
-        rows = [[label, "urgent"] for label in TRUTH]
-        several = MaskMatcher.from_pretrained(tiny("bert"), [*LABELS, "urgent"], verbose=False)
-        export(several.fit(TEXTS, rows, **A_LITTLE), tmp_path / "several")
-        context = MaskMatcher.from_pretrained(tiny("bert"), LABELS, label_prompt="{text} {label} {mask}", verbose=False)
-        export(context, tmp_path / "context")
-        folders = [str(old), *(str(tmp_path / name) for name in ("numbered", "several", "context"))]
-        with ServerProcess(*folders, "--port", "0", "--token-file", str(token_file(tmp_path))) as server:
-            for folder in folders:
-                name = Path(folder).name
-                direct = ExportedMatcher.from_pretrained(folder, verbose=False)
-                with Client(server.url, token="writer", model=name) as client:
-                    assert client.predict(TEXTS[:3]) == direct.predict(TEXTS[:3])
-                    assert len(client.labels()["labels"]) == len(direct.labels)
-                found = httpx.post(
-                    f"{server.url}/classify", json={"model": name, "input": TEXTS[0]}, headers=bearer("reader")
-                )
-                assert len(found.json()["data"][0]["probs"]) == len(direct.labels)
-            with Client(server.url, token="writer", model="several") as client:
-                assert client.predict(TEXTS[:1], threshold=1.0) == [[]]
-            with Client(server.url, token="writer", model="numbered") as client:
-                client.edit_labels("*", rename={"3": "money back"})
-                assert client.labels()["labels"][0] == {"id": 3, "name": "money back"}
-            client = Client(server.url, token="writer", model=old.name)
-            with client, pytest.raises(ServerError, match="earlier version"):
-                client.edit_labels("*", add=["parcel"])
-            assert server.stop() == 0
-
-    def test_an_edit_that_cannot_be_saved_changes_nothing(self, exported: Path, tmp_path: Path) -> None:
-        folder = ExportedMatcher.from_pretrained(exported, verbose=False).save_pretrained(tmp_path / "own")
-        server = ServerProcess(str(folder), "--port", "0", "--token-file", str(token_file(tmp_path)))
-        with server, Client(server.url, token="writer") as client:
-            before = client.labels()
-            (folder / "model.onnx").rename(folder / "gone")
-            with pytest.raises(ServerError, match="Nothing was changed") as caught:
-                client.edit_labels(before["etag"], add=["parcel"], save=True)
-            assert caught.value.status == 409
-            assert client.labels() == before
-            assert len(client.classify(TEXTS[:1], top_k=9)[0]["top_k"]) == len(LABELS)
-
-    def test_edits_hold_up_nobody_and_end_even_if_the_editor_goes(self, exported: Path, tmp_path: Path) -> None:
-        with ServerProcess(str(exported), "--port", "0", "--token-file", str(token_file(tmp_path))) as server:
-            body = {"add": [f"label {number}" for number in range(900)]}
-            with pytest.raises(httpx.TimeoutException):
-                httpx.patch(
-                    f"{server.url}/v1/labels", json=body, headers={**bearer("writer"), "If-Match": "*"}, timeout=0.05
-                )
-            slowest = 0.0
-            with Client(server.url, token="writer") as client:
-                while len(client.labels()["labels"]) == len(LABELS):
-                    started = time.perf_counter()
-                    httpx.get(f"{server.url}/health")
-                    slowest = max(slowest, time.perf_counter() - started)
-                assert len(client.labels()["labels"]) == len(LABELS) + 900
-            assert slowest < 1.0
-
-
-class TestTokens:
-    @pytest.mark.parametrize("line", ["write", "write a b", "two words", ""])
-    def test_a_wrong_file_is_refused(self, tmp_path: Path, line: str) -> None:
-        path = tmp_path / "tokens"
-        path.write_text(f"{line}\n", encoding="utf-8")
-        with pytest.raises(MaskMatchError, match="token"):
-            Tokens.load(str(path))
-
-    def test_kinds(self, tmp_path: Path) -> None:
-        tokens = Tokens.load(str(token_file(tmp_path)))
-        tokens.check("Bearer reader")
-        tokens.check("bearer writer", write=True)
-        for header, write in (("Bearer other", False), ("reader", False), (None, False), ("Bearer reader", True)):
-            with pytest.raises(RequestError):
-                tokens.check(header, write=write)
-
-
-class TestProcess:
-    def test_sigterm_drains(self, exported: Path) -> None:
-        answers: list[Any] = []
-        with ServerProcess(str(exported), "--port", "0") as server:
-            texts = [f"{text} {number}" for number in range(30) for text in TEXTS]
-
-            def ask() -> None:
-                answers.append(httpx.post(f"{server.url}/v1/classify", json={"texts": texts}, timeout=60))
-
-            threads = [threading.Thread(target=ask) for _ in range(4)]
-            for thread in threads:
-                thread.start()
-            deadline = time.monotonic() + 20
-            while time.monotonic() < deadline and not metric(
-                httpx.get(f"{server.url}/metrics").text, "maskmatch_tokens_total"
-            ):
-                time.sleep(0.01)
-            assert server.stop() == 0
-            for thread in threads:
-                thread.join()
-        assert [answer.status_code for answer in answers] == [200] * 4
-        assert all(len(answer.json()["results"]) == len(texts) for answer in answers)
-        with pytest.raises(httpx.ConnectError):
-            httpx.get(f"{server.url}/health")
-
-    def test_a_client_that_sends_slowly_holds_up_nobody(self, exported: Path) -> None:
-        with ServerProcess(str(exported), "--port", "0", "--timeout", "2") as server:
-            address = urlsplit(server.url)
-            slow = [socket.create_connection((address.hostname or "", address.port or 0)) for _ in range(20)]
-            for each in slow:
-                each.sendall(b"POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
-            with Client(server.url) as client:
-                assert client.predict(TEXTS[:1])
-            slow[0].settimeout(20)
-            assert b"408" in slow[0].recv(4096)
-            for each in slow:
-                each.close()
-            with Client(server.url) as client:
-                assert client.predict(TEXTS[:1])
-
-    def test_a_killed_worker_is_replaced(self, exported: Path) -> None:
-        free = socket.create_server(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        with ServerProcess(str(exported), "--port", str(port), "--workers", "2") as server:
-            with Client(server.url) as client:
-                _wait_until_ready(server)
-                expected = client.predict(TEXTS)
-                children = _children(server.process.pid)
-                os.kill(children[-1], signal.SIGKILL)
-                for _ in range(40):
-                    try:
-                        assert client.predict(TEXTS) == expected
-                    except ServerError as error:
-                        if error.status:  # else the connection of the killed worker
-                            raise
-                    time.sleep(0.1)
-            assert server.stop() == 0
-
-    @pytest.mark.parametrize(
-        ("arguments", "sentence"),
-        [
-            (["nowhere"], "nowhere"),
-            (["--task", "unknown"], "no task"),
-            (["--port", "70000"], "port"),
-            (["--token-file", "nowhere"], "token file"),
-        ],
-    )
-    def test_wrong_usage_gets_a_sentence(self, arguments: list[str], sentence: str) -> None:
-        with pytest.raises(AssertionError, match="did not start") as caught:
-            ServerProcess(*arguments)
-        assert sentence in str(caught.value)
-        assert "Traceback" not in str(caught.value)
-
-    def test_settings_by_environment(self, exported: Path) -> None:
-        with ServerProcess(
-            str(exported), "--log-format", "json", MASKMATCH_SERVE_PORT="0", MASKMATCH_SERVE_MAX_TEXTS="1"
-        ) as server:
-            assert httpx.post(f"{server.url}/v1/classify", json={"texts": ["a", "b"]}).status_code == 413
-            assert server.stop() == 0
-        logged = json.loads(next(line for line in server.log if line.startswith("{")))
-        assert (logged["status"], logged["endpoint"]) == (413, "/v1/classify")
-
-
-def _children(pid: int) -> list[int]:
-    """The worker processes of a supervisor; the first child of multiprocessing tracks resources."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-            with open(f"/proc/{entry}/cmdline", "rb") as file:
-                command = file.read()
-        except OSError:
-            continue
-        if parent == pid and b"spawn_main" in command:
-            found.append(int(entry))
-    return sorted(found)
-
-
-def _wait_until_ready(server: ServerProcess) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            if httpx.get(f"{server.url}/ready").status_code == 200:
-                return
-        except httpx.HTTPError:
-            time.sleep(0.1)
-    raise AssertionError(f"not ready: {server.log}")
-
-
-def test_the_embedded_default_needs_labels_in_each_request(tmp_path: Path) -> None:
-    """The first start makes an int8 export of the default; the second one finds it."""
-    for _ in range(2):
-        with ServerProcess("--port", "0", "--task", "intent", MASKMATCH_CACHE=str(tmp_path)) as server:
-            with Client(server.url) as client:
-                with pytest.raises(ServerError, match="no labels"):
-                    client.predict(["My card is gone!"])
-                labels = ["refund not received", "card swallowed", "exchange rate"]
-                assert client.predict(["The machine kept my card."], labels) == ["card swallowed"]
-                with pytest.raises(ServerError, match="write token"):
-                    client.edit_labels("*", add=["parcel"])
-            assert server.stop() == 0
-    assert len([folder for folder in tmp_path.iterdir() if folder.is_dir() and folder.name.startswith("default-")]) == 1

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from maskmatch.data import Examples
+    from maskmatch.storage.export.matcher import ExportedMatcher
 
 
 def classify(
@@ -42,8 +43,11 @@ def classify(
     if classifier.model is not None and options.is_export(classifier.model):
         if adapt:
             raise MaskMatchError(f"{classifier.model} is an export, which cannot learn from texts; leave --adapt out.")
-        pipeline = classifier.load_export(names).pipeline
-        print_predictions(pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)
+        exported: ExportedMatcher | None = classifier.load_export(names)
+    else:
+        exported = None if adapt else classifier.load_default_export(names)
+    if exported is not None:
+        print_predictions(exported.pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)
         return
     matcher = classifier.load(names, method=classifier.untrained_method())
     if adapt:

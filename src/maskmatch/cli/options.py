@@ -33,11 +33,14 @@ if TYPE_CHECKING:
 READING, TRAINING, CLASSIFIER = "Reading rows", "Training", "Classifier"
 SavedFolder = Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier, or its hub id.")]
 PredictingFolder = Annotated[
-    str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier or of an export, or a hub id.")
+    str | None, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier or of an export, or a hub id.")
 ]
 LabelledFile = Annotated[
     str, typer.Argument(metavar="FILE", help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
 ]
+OF_EXPORTS = ("threshold", "abstain", "search")
+"""The settings that can be changed in an export."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 SelfTraining = Annotated[
     bool,
@@ -187,8 +190,7 @@ class Classifier:
         from maskmatch import ExportedMatcher
 
         assert self.model is not None
-        possible = ("threshold", "abstain", "search")
-        fixed = [f"--{name.replace('_', '-')}" for name in self.settings if name not in possible]
+        fixed = [f"--{name.replace('_', '-')}" for name in self.settings if name not in OF_EXPORTS]
         if fixed or self.device not in (None, "cpu"):
             raise MaskMatchError(
                 f"{self.model} is an export, which was made with its own settings and computes on the CPU; leave "
@@ -196,6 +198,34 @@ class Classifier:
             )
         settings: dict[str, Any] = dict(self.settings)
         return ExportedMatcher.from_pretrained(self.model, labels, verify=self.verify, **settings)
+
+    def load_default_export(self, labels: LabelsLike) -> ExportedMatcher | None:
+        """The embedded default as a cached int8 export, which starts without torch; None if it does not fit.
+
+        It has the prompts of a task, and no other settings.
+        """
+        from importlib.util import find_spec
+
+        from maskmatch import ExportedMatcher
+        from maskmatch.config.matcher import DEFAULT_TASK
+
+        task = self.settings.get("task") or DEFAULT_TASK
+        known = {*OF_EXPORTS, "task"}
+        if self.model is not None or self.device is not None or not known >= set(self.settings):
+            return None
+        if find_spec("onnxruntime") is None or find_spec("onnx") is None:
+            return None
+        from maskmatch.serving.default_export import default_export
+
+        try:
+            folder = default_export(
+                task, making=lambda: note("The first time, the default is exported to start faster from now on.")
+            )
+        except OSError as error:  # the cache cannot be written
+            note(f"The default could not be cached, so it starts slowly: {error}")
+            return None
+        settings: dict[str, Any] = {name: value for name, value in self.settings.items() if name != "task"}
+        return ExportedMatcher.from_pretrained(folder, labels, **settings)
 
     def untrained_method(self) -> str | None:
         """The method to use without training, if it is not that of the task or the saved classifier.

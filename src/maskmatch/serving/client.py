@@ -51,6 +51,10 @@ class _Base:
         body = {"texts": list(texts), "labels": labels, "model": self._model, **options}
         return {name: value for name, value in body.items() if value is not None}
 
+    def _feedback(self, text: Any, label: Any, request_id: str | None) -> dict[str, Any]:
+        more = {"model": self._model, "request_id": request_id}
+        return {"text": text, "label": label, **{name: value for name, value in more.items() if value is not None}}
+
     def _query(self) -> dict[str, str]:
         return {} if self._model is None else {"model": self._model}
 
@@ -110,6 +114,10 @@ class Client(_Base):
         )
         return found
 
+    def feedback(self, text: Any, label: Any, *, request_id: str | None = None) -> None:
+        """Tell the server the right label of a text; None: no label fits. The server needs ``--feedback-file``."""
+        self._send("POST", "/v1/feedback", self._feedback(text, label, request_id))
+
     def _send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         try:
             return self._read(self._http.request(method, path, json=body, **options))
@@ -159,6 +167,10 @@ class AsyncClient(_Base):
             "PATCH", "/v1/labels", edits, params=self._query(), headers={"If-Match": etag}
         )
         return found
+
+    async def feedback(self, text: Any, label: Any, *, request_id: str | None = None) -> None:
+        """Tell the server the right label of a text, see :meth:`Client.feedback`."""
+        await self._send("POST", "/v1/feedback", self._feedback(text, label, request_id))
 
     async def _send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         try:

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskmatch import __version__
+from maskmatch.config.methods import find_method
+from maskmatch.config.tasks import find_task
 from maskmatch.files import locked
 from maskmatch.storage.export.folder import is_export
 from maskmatch.storage.layout import EXPORT_FORMAT
 
 if TYPE_CHECKING:
-    from maskmatch.storage.export.matcher import ExportedMatcher
+    from collections.abc import Callable
+
 
 PLACEHOLDERS = ("yes", "no")
 """The labels that the cached export has; whoever uses it brings others."""
@@ -28,29 +31,31 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maskmatch"
 
 
-def default_export(task: str) -> Path:
+def default_export(task: str, *, making: Callable[[], None] = lambda: None) -> Path:
     """The folder of the default as an int8 export for a task; it is made if it is not there yet.
 
     Args:
         task: The name of the task, whose prompts it has.
+        making: Called before it is made, which takes some seconds.
     """
     folder = cache_folder() / f"default-{task}-{_version()}"
     if not is_export(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             if not is_export(folder):
-                from maskmatch.matcher import MaskMatcher
-                from maskmatch.storage.export.exporter import export
-
-                export(MaskMatcher.from_pretrained(labels=PLACEHOLDERS, task=task, verbose=False), folder, int8=True)
+                making()
+                _make(task, folder)
     return folder
 
 
-def load_default(folder: Path) -> ExportedMatcher:
-    """Load the cached export."""
-    from maskmatch.storage.export.matcher import ExportedMatcher
+def _make(task: str, folder: Path) -> None:
+    from maskmatch.matcher import MaskMatcher
+    from maskmatch.storage.export.exporter import export
 
-    return ExportedMatcher.from_pretrained(folder, verbose=False)
+    # A method that compares the sides of a pair must be trained. Untrained, a pair is read as a whole.
+    pairs = find_method(find_task(task).method).reads_pairs
+    method = "mask-matching" if pairs else None
+    export(MaskMatcher.from_pretrained(labels=PLACEHOLDERS, task=task, method=method, verbose=False), folder, int8=True)
 
 
 def _version() -> str:

@@ -27,9 +27,9 @@ class Loaded:
 def load_all(models: Sequence[str], task: str) -> list[Loaded]:
     """Load classifiers and exports; or the embedded default, which needs labels in each request."""
     if not models:
-        from maskmatch.serving.default_export import default_export, load_default
+        from maskmatch.serving.default_export import default_export
 
-        return [Loaded("default", load_default(default_export(task)))]
+        return [Loaded("default", load_predictor(str(default_export(task))))]
     names = [Path(model).expanduser().resolve().name for model in models]
     if len(set(names)) < len(names):
         raise MaskMatchError(f"Two of the classifiers have the same name ({', '.join(names)}); rename a folder.")

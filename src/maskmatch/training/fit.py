@@ -97,7 +97,9 @@ def fit_bank(
         if evaluate is not None and config.calibrate:
             held = evaluate.held_out()
         if config.calibrate:
-            training, summary = calibrated(training, summary, held, config.seed, evaluate, separable)
+            training, summary = calibrated(
+                training, summary, held, seed=config.seed, evaluate=evaluate, separable=separable
+            )
         if config.keep_texts:
             training.learn(texts=kept_texts(training, *data))
     return Fitted(training, summary)
@@ -168,6 +170,7 @@ def calibrated(
     bank: ModelBank,
     summary: TrainingSummary,
     held: HeldOut | None,
+    *,
     seed: int,
     evaluate: DevData | None = None,
     separable: float | None = None,

@@ -146,7 +146,7 @@ def learn_from_texts(
     if fitted is None:
         return LearnedFromTexts(bank, summary)
     held = None if dev is None else DevData(dev, fitted.bank).held_out()
-    bank, training = calibrated(fitted.bank, fitted.summary, held, config.seed)
+    bank, training = calibrated(fitted.bank, fitted.summary, held, seed=config.seed)
     return LearnedFromTexts(bank, summary, training)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 
 from maskmatch.data.values import is_blank
-from maskmatch.errors import MaskMatchError
 from maskmatch.serving import schemas
 from maskmatch.serving.errors import RequestError, invalid
 from maskmatch.serving.routes import json_post
@@ -57,12 +56,9 @@ def _right_label(served: ServedModel, body: schemas.FeedbackRequest) -> dict[str
     if several and not served.multi_label:
         raise invalid("label is a list, but this classifier gives one label per text.")
     given = [each for each in (body.label if isinstance(body.label, list) else [body.label]) if each is not None]
-    if served.own_labels:
-        try:
-            for each in given:
-                served.labels.resolve(each)
-        except MaskMatchError as error:
-            raise invalid(str(error)) from error
+    unknown = [each for each in given if served.labels.resolve(each) not in served.labels] if served.own_labels else []
+    if unknown:
+        raise invalid(f"There is no label {unknown[0]!r}; GET /v1/labels lists them.")
     if served.multi_label:
         return {"labels": given}
     return {"label": given[0] if given else ""}
