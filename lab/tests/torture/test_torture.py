@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from maskmatch import MaskMatcher, MaskMatchError
-from maskmatch_lab.torture import company, folders, kills, power_loss, prompts, readers
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError
+from maskmatch.testing.server import ServerProcess
+from maskmatch_lab.torture import company, folders, kills, power_loss, prompts, readers, serving
 from maskmatch_lab.torture.campaign import Part, SkippedError, run_part
 from maskmatch_lab.torture.material import Material
 from maskmatch_lab.torture.parts import PARTS
@@ -41,6 +42,14 @@ SHORT = {
     "growth": 0.2,
     "same-weights": 0.05,
     "conformance": 0.04,
+    "server-requests": 0.03,
+    "server-traffic": 0.05,
+    "server-edits": 0.05,
+    "server-overload": 0.05,
+    "server-label-sets": 0.01,
+    "server-kills": 0.05,
+    "server-stops": 0.05,
+    "server-slow-clients": 0.2,
     "guided": 0.005,
 }
 """The share of the tries that the suite makes."""
@@ -245,3 +254,37 @@ def test_a_part_stops_when_its_time_is_over(material: Material) -> None:
     found = run_part(PARTS["data-files"], material, scale=1.0, seed=0, seconds=0.2)
     assert 0 < found["tries"] < found["planned"] == PARTS["data-files"].tries
     assert any("its time was over" in each for each in found["first_failures"])
+
+
+class TestTheServersPartsCanFail:
+    def test_answers_of_other_texts_are_noticed(self, material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+        top_k = ExportedMatcher.top_k
+        monkeypatch.setattr(ExportedMatcher, "top_k", lambda self, texts, k: top_k(self, [*texts[1:], texts[0]], k))
+        assert short(PARTS["server-traffic"], material, 0.005)["failures"]
+        assert short(PARTS["server-edits"], material, 0.005)["failures"]
+
+    def test_growth_is_noticed(self, material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(serving, "MOST_GROWTH_MB", -1000.0)
+        for name in ("server-overload", "server-label-sets"):
+            assert "grown" in str(short(PARTS[name], material, 0.005)["first_failures"])
+
+    def test_a_worker_that_stays_away_is_noticed(self, material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+        workers = serving._workers  # noqa: SLF001
+        killed: list[int] = []
+
+        def fewer(pid: int) -> list[int]:
+            return workers(pid)[:1] if killed else workers(pid)
+
+        kill = os.kill
+        monkeypatch.setattr(serving, "_workers", fewer)
+        monkeypatch.setattr(serving, "PATIENCE", 0.5)
+        monkeypatch.setattr(serving.os, "kill", lambda pid, kind: (killed.append(pid), kill(pid, kind)))
+        assert "not replaced" in str(short(PARTS["server-kills"], material, 0.05)["first_failures"])
+
+    def test_a_cut_request_is_noticed(self, material: Material, monkeypatch: pytest.MonkeyPatch) -> None:
+        def killed(server: ServerProcess) -> int:
+            server.process.kill()
+            return server.process.wait()
+
+        monkeypatch.setattr(ServerProcess, "stop", killed)
+        assert short(PARTS["server-stops"], material, 0.05)["failures"]

@@ -10,6 +10,16 @@ from maskmatch_lab.torture.kills import killed_training, kills
 from maskmatch_lab.torture.power_loss import power_loss
 from maskmatch_lab.torture.prompts import prompts
 from maskmatch_lab.torture.readers import data_files, label_files
+from maskmatch_lab.torture.serving import (
+    edits,
+    killed_workers,
+    label_sets,
+    made_requests,
+    overload,
+    slow_clients,
+    stopped,
+    traffic,
+)
 
 SAME_OR_REFUSED = "a damaged folder is refused by the name of the file or folder, or gives the same answers"
 ONE_SENTENCE = "wrong content gets one clear error, also if its digests were written again"
@@ -35,6 +45,14 @@ PARTS = {
         Part("growth", "predictions, edits and loads do not make a process grow", 1_000, growth),
         Part("same-weights", "the same seed and data give the same weights", 20, same_weights),
         Part("conformance", "classifiers and exports of every encoder family pass check_predictor", 28, conformance),
+        Part("server-requests", "requests made from the OpenAPI document get answers as it says", 5_000, made_requests),
+        Part("server-traffic", "good and broken requests of many clients get their own answers", 5_000, traffic),
+        Part("server-edits", "while labels are edited, answers are those of the old or the new ones", 2_000, edits),
+        Part("server-overload", "what is too much is refused at once; memory is flat", 20_000, overload),
+        Part("server-label-sets", "labels in each request: the cache is bounded", 10_000, label_sets),
+        Part("server-kills", "a killed worker is replaced, and no answer is wrong", 20, killed_workers),
+        Part("server-stops", "SIGTERM under load: accepted requests are answered, exit code 0", 20, stopped),
+        Part("server-slow-clients", "clients that send slowly or never read hold up nobody", 200, slow_clients),
         Part("guided", "coverage-guided fuzzing finds no untyped exception", 300_000, guided),
     )
 }  # fmt: skip
