@@ -42,7 +42,7 @@ SHORT = {
     "growth": 0.2,
     "same-weights": 0.05,
     "conformance": 0.04,
-    "server-requests": 0.03,
+    "server-requests": 0.05,
     "server-traffic": 0.05,
     "server-edits": 0.05,
     "server-overload": 0.05,

@@ -50,8 +50,8 @@ LATE = 10.0
 
 OVERLOAD_SECONDS, MOST_GROWTH_MB = 60.0, 40.0
 READ, WRITE = {"Authorization": "Bearer reader"}, {"Authorization": "Bearer writer"}
-OPERATIONS = 10
-"""How many operations the OpenAPI document has, about."""
+REQUESTS_PER_EXAMPLE = 30
+"""How many requests schemathesis makes, over all operations, for each example that it is asked for."""
 
 Answer = dict[str, Any]
 
@@ -63,7 +63,14 @@ def made_requests(material: Material, tally: Tally) -> None:
         raise SkippedError("schemathesis is not installed")
     room = material.room("schemathesis")
     with _server(material, room, "--feedback-file", str(room / "feedback.jsonl")) as server:
-        options = ["--checks", CHECKS, "--max-examples", str(max(2, tally.wanted // OPERATIONS)), "--seed", "1"]
+        options = [
+            "--checks",
+            CHECKS,
+            "--max-examples",
+            str(max(2, tally.wanted // REQUESTS_PER_EXAMPLE)),
+            "--seed",
+            "1",
+        ]
         options += ["-H", "Authorization: Bearer writer", f"{server.url}/openapi.json"]
         done = subprocess.run([str(command), "run", *options], check=False, capture_output=True, text=True, cwd=room)
         counted = httpx.get(f"{server.url}/metrics").text.splitlines()
