@@ -1,11 +1,13 @@
 """Tests run without a network, beside other work."""
 
 import os
+from pathlib import Path
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("MASKMATCH_CACHE", str(Path(__file__).parent / ".cache" / "tests"))  # not the user's own
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-pytest_plugins = ["shared_fixtures", "lab_fixtures"]
+pytest_plugins = ["shared_fixtures", "server_fixtures", "lab_fixtures"]
 
 collect_ignore_glob = ["lab/src/maskmatch_lab/benchmarks/peers/*"]
 """Peers are imported in environments of their own, where their libraries are installed."""

@@ -127,7 +127,7 @@ class TestPredict:
         is_wrong_usage(run("predict", model, "--text", "x", "-k", "0"), "--top-k")
         is_wrong_usage(run("predict", model, "--text", "x", "--batch-size", "0"), "--batch-size")
         is_wrong_usage(run("predict", model, toy, "--field", "text"), "FIELD=COLUMN")
-        is_wrong_usage(run("predict"), "Missing argument")
+        is_wrong_usage(run("predict"), "--url")
 
 
 class TestEvaluate:

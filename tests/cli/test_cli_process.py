@@ -125,14 +125,14 @@ class TestFailures:
             raise PermissionError(13, "Permission denied", "/some/where")
 
         monkeypatch.setattr("maskmatch.matcher.MaskMatcher.from_pretrained", denied)
-        fails(run("classify", "--labels", "a,b", "--text", "x"), "/some/where: Permission denied")
+        fails(run("classify", "--device", "cpu", "--labels", "a,b", "--text", "x"), "/some/where: Permission denied")
 
     def test_an_interruption_is_no_failure_of_ours(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupted(*_: Any, **__: Any) -> None:
             raise KeyboardInterrupt
 
         monkeypatch.setattr("maskmatch.matcher.MaskMatcher.from_pretrained", interrupted)
-        result = run("classify", "--labels", "a,b", "--text", "x")
+        result = run("classify", "--device", "cpu", "--labels", "a,b", "--text", "x")
         assert result.code == 130
         assert result.out == ""
         assert "Traceback" not in result.err

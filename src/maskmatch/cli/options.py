@@ -213,15 +213,15 @@ class Classifier:
         known = {*OF_EXPORTS, "task"}
         if self.model is not None or self.device is not None or not known >= set(self.settings):
             return None
-        if find_spec("onnxruntime") is None or find_spec("onnx") is None:
-            return None
+        if find_spec("onnxruntime") is None or find_spec("onnx") is None or os.path.exists("/dev/nvidia0"):
+            return None  # a GPU is faster
         from maskmatch.serving.default_export import default_export
 
         try:
             folder = default_export(
                 task, making=lambda: note("The first time, the default is exported to start faster from now on.")
             )
-        except OSError as error:  # the cache cannot be written
+        except (OSError, MaskMatchError) as error:  # the cache cannot be written
             note(f"The default could not be cached, so it starts slowly: {error}")
             return None
         settings: dict[str, Any] = {name: value for name, value in self.settings.items() if name != "task"}

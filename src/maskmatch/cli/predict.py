@@ -85,7 +85,7 @@ def print_served(
     given = {name: value for name, value in wanted.items() if value is not None}
     cut = 0
     with Client(url, token=os.environ.get("MASKMATCH_TOKEN"), model=served) as client:
-        for chunk in texts.chunks(tuple(client.labels()["fields"]), reading):
+        for chunk in texts.chunks(_fields(client), reading):
             rows = list(range(len(chunk)) if chunk.row_numbers is None else chunk.row_numbers)
             for start in range(0, len(rows), MOST_TEXTS):
                 answers = _asked(client, chunk.texts[start : start + MOST_TEXTS], given)
@@ -98,6 +98,14 @@ def print_served(
         options.note(f"{cut} texts were longer than what the encoder reads and were truncated.")
 
 
+def _fields(client: Client) -> tuple[str, ...]:
+    """The fields that the classifier of a server reads."""
+    found = client.labels()
+    if "fields" not in found:
+        raise MaskMatchError("This server is none of maskmatch's, or of an earlier version.")
+    return tuple(found["fields"])
+
+
 def _asked(client: Client, texts: Sequence[Any], wanted: dict[str, Any]) -> list[dict[str, Any]]:
     """The answers of a server; if it has too much to do, ask again a little later."""
     from maskmatch.serving import ServerError
@@ -106,6 +114,9 @@ def _asked(client: Client, texts: Sequence[Any], wanted: dict[str, Any]) -> list
         try:
             return client.classify(texts, **wanted)
         except ServerError as error:
+            if len(texts) > 1 and (error.status == 413 or error.kind == "timeout"):  # too much for one request
+                half = len(texts) // 2
+                return [*_asked(client, texts[:half], wanted), *_asked(client, texts[half:], wanted)]
             if error.status != 503 or number == TRIES:
                 raise
             time.sleep(min(5.0, 0.5 * number))

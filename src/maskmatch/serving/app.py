@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from maskmatch import __version__
 from maskmatch.serving import schemas
 from maskmatch.serving.endpoints import ENDPOINTS
-from maskmatch.serving.errors import RequestError, of_validation
+from maskmatch.serving.errors import RequestError, mistake, of_validation
 from maskmatch.serving.middleware import Guard, refused
 from maskmatch.serving.routes import JsonRoute, not_json
 from maskmatch.serving.service import Service
@@ -64,6 +64,11 @@ def create_app(config: ServeConfig, load: Callable[[Metrics], Sequence[ServedMod
     async def refuse(request: Request, error: RequestError) -> Response:
         request.state.error = error.kind
         return refused(error, service.metrics)
+
+    @app.exception_handler(Exception)
+    async def refuse_mistake(request: Request, _: Exception) -> Response:
+        id_ = request.state.request_id  # Starlette raises it again, and Guard logs it
+        return refused(mistake(id_), service.metrics)
 
     @app.exception_handler(RequestValidationError)
     async def refuse_invalid(request: Request, error: RequestValidationError) -> Response:

@@ -184,14 +184,17 @@ class Batcher:
                 if self._busy:
                     self._gather()
                 pulled = self._pull()
+                if self._new:  # for another thread
+                    self._ready.notify()
             done = self._tokenise(pulled) if pulled else []
             with self._ready:
                 self._tokenised += [row for row in pulled if row.prompts is not None and not row.job.cancelled]
                 self._tokenising -= len(pulled)
                 batch = self._take()
-                alone = not self._busy and not self._tokenised and sum(row.length for row in batch) >= FEW_TOKENS
+                more = bool(self._new or self._tokenised)
+                alone = not self._busy and not more and sum(row.length for row in batch) >= FEW_TOKENS
                 self._busy += bool(batch)
-                if self._tokenised or self._stopped:
+                if more or self._stopped:
                     self._ready.notify()
             if batch:
                 done += self._answer(batch, alone)
@@ -225,8 +228,8 @@ class Batcher:
             if len(rows) == 1:
                 return self._deliver([(rows[0], {"error": str(error).removeprefix("Text 0: ")})])
             return [job for row in rows for job in self._tokenise([row])]
-        except Exception as error:  # a mistake of ours must not end the thread
-            return [job for row in rows for job in _fail(row, error)]
+        except Exception as error:  # a mistake of ours must not end the thread, nor fail the requests of others
+            return _fail(rows[0], error) if len(rows) == 1 else [job for row in rows for job in self._tokenise([row])]
         for place, (row, length) in enumerate(zip(rows, prompts.lengths.tolist(), strict=True)):
             row.prompts, row.row, row.length = prompts, place, length
         return []

@@ -42,6 +42,8 @@ class _Base:
         self, url: str, *, token: str | None = None, model: str | None = None, timeout: float = TIMEOUT
     ) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        if not url.startswith(("http://", "https://")):
+            raise MaskMatchError(f"{url} is no address of a server; it begins with http:// or https://.")
         self._options: dict[str, Any] = {"base_url": url, "headers": headers, "timeout": timeout, "trust_env": False}
         self._model = model
 
@@ -65,7 +67,7 @@ class _Base:
             data = response.json()
         except ValueError:
             data = {}
-        if response.is_success:
+        if response.is_success and data:
             return data
         data = data if isinstance(data, dict) else {}
         message = data.get("error") or f"The server answered with status {response.status_code}."
@@ -121,7 +123,7 @@ class Client(_Base):
     def _send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         try:
             return self._read(self._http.request(method, path, json=body, **options))
-        except _httpx().HTTPError as error:
+        except (_httpx().HTTPError, _httpx().InvalidURL) as error:
             raise self._lost(error, self._options["base_url"]) from error
 
     def close(self) -> None:
@@ -175,7 +177,7 @@ class AsyncClient(_Base):
     async def _send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         try:
             return self._read(await self._http.request(method, path, json=body, **options))
-        except _httpx().HTTPError as error:
+        except (_httpx().HTTPError, _httpx().InvalidURL) as error:
             raise self._lost(error, self._options["base_url"]) from error
 
     async def aclose(self) -> None:

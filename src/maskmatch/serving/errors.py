@@ -44,6 +44,11 @@ def too_large(message: str) -> RequestError:
     return RequestError(413, "too_large", message)
 
 
+def mistake(request_id: str) -> RequestError:
+    """The error of a request that the server itself has failed."""
+    return RequestError(500, "internal", f"The server made a mistake; its log has more, under {request_id}.")
+
+
 def overloaded() -> RequestError:
     """The error of a request that comes while too many others wait."""
     return RequestError(503, "overloaded", "Too many texts wait; try again.", Retry_After="1")

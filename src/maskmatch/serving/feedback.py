@@ -30,16 +30,18 @@ class FeedbackFile:
         file = Path(path).expanduser().absolute()
         if file.suffix != ".jsonl":
             raise MaskMatchError(f"The feedback file {path} must end in .jsonl: it has one JSON object per line.")
+        if not file.parent.is_dir():
+            raise MaskMatchError(f"The feedback file {path} cannot be written: its folder does not exist.")
         try:
-            with file.open("ab"):
+            with locked(file), file.open("ab"):
                 pass
-        except OSError as error:
-            raise MaskMatchError(f"The feedback file {path} cannot be written: {error.strerror}.") from error
+        except (OSError, MaskMatchError) as error:
+            raise MaskMatchError(f"The feedback file {path} cannot be written: {error}") from error
         return cls(file)
 
     def append(self, row: dict[str, Any]) -> None:
         """Append one row, whole; a line that a crash has cut off is ended first."""
-        line = json.dumps(row, ensure_ascii=False).encode() + b"\n"
+        line = json.dumps(row).encode() + b"\n"
         try:
             with locked(self.path), self.path.open("a+b") as file:
                 size = file.seek(0, os.SEEK_END)
@@ -48,8 +50,12 @@ class FeedbackFile:
                 if size:
                     file.seek(-1, os.SEEK_END)
                     line = line if file.read(1) == b"\n" else b"\n" + line
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
+                try:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    os.truncate(self.path, size)  # the whole line, or nothing of it
+                    raise
         except (OSError, MaskMatchError) as error:
             raise RequestError(507, "feedback_failed", f"The feedback could not be written: {error}") from error

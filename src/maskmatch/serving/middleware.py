@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
-from maskmatch.serving.errors import RequestError, too_large
+from maskmatch.serving.errors import RequestError, mistake, too_large
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,8 +85,9 @@ class Guard:
         except Exception:  # a mistake of ours: the client gets a sentence, the log the rest
             watch.end()
             logger.exception("request_id=%s failed", id_)
-            ours = RequestError(500, "internal", f"The server made a mistake; its log has more, under {id_}.")
-            await refused(ours, self._metrics)(scope, receive, sending)
+            if responding:  # Starlette has answered before it raised
+                return
+            await refused(mistake(id_), self._metrics)(scope, receive, sending)
         finally:
             watch.end()
             self._count(scope, id_, status, time.perf_counter() - started)
@@ -147,6 +148,7 @@ class _Watch:
 
     def __init__(self, seconds: float) -> None:
         self.why = ""
+        self._ended = False
         task = asyncio.current_task()
         assert task is not None
         self._task = task
@@ -165,6 +167,9 @@ class _Watch:
 
     def end(self) -> None:
         """Cancel nothing any more."""
+        if self._ended:
+            return
+        self._ended = True
         if self.why in ("timeout", "gone") and hasattr(self._task, "uncancel"):
             self._task.uncancel()
         self.why = self.why or "done"

@@ -17,6 +17,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.serving.app import create_app
 from maskmatch.serving.auth import Tokens
 from maskmatch.serving.config import ServeConfig
+from maskmatch.serving.feedback import FeedbackFile
 from maskmatch.serving.loading import load_all
 from maskmatch.serving.metrics import SHARED
 from maskmatch.serving.served import ServedModel
@@ -82,6 +83,7 @@ def run(models: Sequence[str], task: str, config: ServeConfig) -> None:
     """Serve until the process is asked to stop."""
     loaded = load_all(models, task)  # with several workers it is loaded again by each; what is wrong is reported here
     Tokens.load(config.token_file)
+    FeedbackFile.open(config.feedback_file)
     _log_to_stderr()
     options: dict[str, Any] = {
         "host": config.host,

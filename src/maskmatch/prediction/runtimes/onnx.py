@@ -64,6 +64,7 @@ class OnnxRuntime:
         self.lock = Lock()  # one thread at a time starts a session
         self._sessions: dict[int, Any] = {}  # by their number of threads; 0: all
         self._process = os.getpid()
+        self._replaced = False
         session = self._session(0)
         self._inputs = [each.name for each in session.get_inputs()]  # a read-out may not use all of them
 
@@ -92,9 +93,12 @@ class OnnxRuntime:
 
     def _single(self) -> Any:
         """The session with one thread; None if it cannot be started any more, because the file was replaced."""
+        if self._replaced:
+            return None
         try:
             return self._session(1)
         except MaskMatchError:
+            self._replaced = True  # a graph is not read again for every batch
             return None
 
     def _run(self, session: Any, batch: PaddedBatch) -> NDArray[np.float32]:

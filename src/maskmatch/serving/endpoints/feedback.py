@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 
 from maskmatch.data.values import is_blank
+from maskmatch.errors import MaskMatchError
+from maskmatch.prompts.fields import field_texts
 from maskmatch.serving import schemas
 from maskmatch.serving.errors import RequestError, invalid
 from maskmatch.serving.routes import json_post
@@ -37,10 +39,8 @@ def add(app: FastAPI, service: Service) -> None:
             raise RequestError(404, "no_feedback", "This server keeps no feedback; start it with --feedback-file.")
         served = service.find(body.model)
         service.check_texts([body.text])
-        if is_blank(body.text):
-            raise invalid("The text is blank.")
         row = {
-            **(body.text if isinstance(body.text, dict) else {"text": body.text}),
+            **_fields(served, body.text),
             **_right_label(served, body),
             "model": served.name,
             "request_id": body.request_id or request.state.request_id,
@@ -48,6 +48,20 @@ def add(app: FastAPI, service: Service) -> None:
         }
         await asyncio.get_running_loop().run_in_executor(None, service.feedback.append, row)
         return {"model": served.name, "kept": True}
+
+
+def _fields(served: ServedModel, text: Any) -> dict[str, Any]:
+    """The fields of a text that the classifier reads; raise if it cannot be trained on."""
+    if is_blank(text):
+        raise invalid("The text is blank.")
+    fields = served.current.config.fields
+    try:
+        field_texts(text, fields, 0)
+    except MaskMatchError as error:
+        raise invalid(str(error).removeprefix("Text 0: ")) from error
+    if not isinstance(text, dict):
+        return {"text": text}
+    return {name: value for name, value in text.items() if name in fields}
 
 
 def _right_label(served: ServedModel, body: schemas.FeedbackRequest) -> dict[str, Any]:

@@ -162,7 +162,10 @@ class TestOtherClassifiers:
             body = {"add": [f"label {number}" for number in range(900)]}
             with pytest.raises(httpx.TimeoutException):
                 httpx.patch(
-                    f"{server.url}/v1/labels", json=body, headers={**bearer("writer"), "If-Match": "*"}, timeout=0.05
+                    f"{server.url}/v1/labels",
+                    json=body,
+                    headers={**bearer("writer"), "If-Match": "*"},
+                    timeout=httpx.Timeout(5, read=0.01),
                 )
             slowest = 0.0
             with Client(server.url, token="writer") as client:
