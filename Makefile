@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONLY ?= speed
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help setup demo test lint bench torture adapter docs clean
+.PHONY: help setup demo test lint bench torture adapter docs lowest release-check clean
 
 help:
 	@echo "make setup   install everything into .venv"
@@ -18,6 +18,8 @@ help:
 	@echo "make torture damaged files, kills, lost power, many at once; writes lab/results/torture.json; about 40 minutes"
 	@echo "make adapter make the default encoder's adapter again (MASKMATCH_DATA=folder of datasets)"
 	@echo "make docs    write the pages of figures again from lab/results"
+	@echo "make lowest  tests with the lowest versions of libraries that pyproject.toml promises"
+	@echo "make release-check   build distributions, install them into bare environments and try them there"
 
 setup: $(VENV)/.ready
 
@@ -54,6 +56,12 @@ adapter: setup
 
 docs: setup
 	$(BIN)/python -m maskmatch_lab.benchmarks.write_docs
+
+lowest: setup
+	$(BIN)/python tools/lowest.py
+
+release-check: setup
+	$(BIN)/python tools/release_check.py --keep dist
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

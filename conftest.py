@@ -7,7 +7,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("MASKMATCH_CACHE", str(Path(__file__).parent / ".cache" / "tests"))  # not the user's own
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-pytest_plugins = ["shared_fixtures", "server_fixtures", "lab_fixtures"]
+LAB_TESTS = Path(__file__).parent / "lab" / "tests"  # a source distribution has none
+
+pytest_plugins = ["shared_fixtures", "server_fixtures", *(["lab_fixtures"] if LAB_TESTS.exists() else [])]
 
 collect_ignore_glob = ["lab/src/maskmatch_lab/benchmarks/peers/*"]
 """Peers are imported in environments of their own, where their libraries are installed."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from maskmatch.config.tasks import TASKS, Task
     from maskmatch.config.training import TrainingConfig
     from maskmatch.data import draw_fraction, draw_shots, load_examples
-    from maskmatch.errors import MaskMatchError
+    from maskmatch.errors import MaskMatchError, MissingPackageError
     from maskmatch.evaluation import EvaluationReport
     from maskmatch.label_tools.check import LabelCheck, check_labels, informativeness
     from maskmatch.label_tools.expansion import Expansion, expand_labels
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from maskmatch.storage.export.matcher import ExportedMatcher
     from maskmatch.training.alignment import Alignment, AlignmentConfig, align
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public names are imported when they are first used: torch takes seconds to load, and `maskmatch --help` needs none.
 _HOMES = {
@@ -40,6 +40,7 @@ _HOMES = {
     "draw_shots": "data",
     "load_examples": "data",
     "MaskMatchError": "errors",
+    "MissingPackageError": "errors",
     "EvaluationReport": "evaluation",
     "Expansion": "label_tools.expansion",
     "expand_labels": "label_tools.expansion",
@@ -75,6 +76,7 @@ __all__ = [
     "MaskMatchError",
     "MaskMatcher",
     "Method",
+    "MissingPackageError",
     "Prompt",
     "SimilarityConfig",
     "Task",
@@ -94,7 +96,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'maskmatch' has no attribute {name!r}")
-    return getattr(import_module(f"maskmatch.{_HOMES[name]}"), name)
+    from maskmatch.errors import packages_needed
+
+    with packages_needed():
+        return getattr(import_module(f"maskmatch.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

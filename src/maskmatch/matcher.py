@@ -59,6 +59,7 @@ class MaskMatcher(LoadedClassifier):
         unlabeled: Any = None,
         self_training: bool = False,
         out_of_scope_rows: bool = False,
+        sample_weight: Any = None,
         training: TrainingConfig | None = None,
         callbacks: Sequence[TrainerCallback] = (),
         **options: Any,
@@ -74,6 +75,7 @@ class MaskMatcher(LoadedClassifier):
             self_training: Whether to train on confident unlabelled texts, too, see :meth:`adapt`.
             out_of_scope_rows: Whether rows with an empty label (None or "") are texts that no label fits. They are not
                 trained on; :meth:`novelty` learns from them. Otherwise an empty label is an error.
+            sample_weight: How much each row counts, a number of at least 0 per row. Rows with 0 are left out.
             training: How to train.
             callbacks: Callbacks of transformers' Trainer.
             **options: Fields of TrainingConfig, such as ``epochs``, ``learning_rate``, ``seed``.
@@ -84,11 +86,14 @@ class MaskMatcher(LoadedClassifier):
         if self_training and unlabeled is None:
             raise MaskMatchError("self_training needs unlabelled texts; give unlabeled as well.")
         from maskmatch.training.adapt import check_adaptable, draw_texts
+        from maskmatch.training.balance import checked_weights
         from maskmatch.training.dev import take_dev
         from maskmatch.training.fit import fit_bank
 
         fields = self.config.fields
-        examples = take_examples(texts, labels, fields, empty_labels=out_of_scope_rows)
+        several = self.config.multi_label
+        examples = take_examples(texts, labels, fields, empty_labels=out_of_scope_rows, multi_label=several)
+        examples = replace(examples, weights=checked_weights(sample_weight, len(examples)))
         examples, out_of_scope = examples.split_empty_labels() if out_of_scope_rows else (examples, [])
         if out_of_scope_rows and has_several(examples.labels or ()):
             raise MaskMatchError(
@@ -96,7 +101,7 @@ class MaskMatcher(LoadedClassifier):
             )
         if out_of_scope_rows and not out_of_scope:
             logger.warning("No row has an empty label, so there are no texts out of scope.")
-        dev = None if dev is None else take_dev(dev, fields)
+        dev = None if dev is None else take_dev(dev, self.config)
         drawn = None
         if unlabeled is not None:  # what cannot work is reported before training
             several = self.config.multi_label or has_several(examples.labels or ())
@@ -200,7 +205,7 @@ class MaskMatcher(LoadedClassifier):
         from maskmatch.training.held_out import calibrate_bank
 
         self._check_trained()
-        examples = take_examples(texts, labels, self.config.fields)
+        examples = take_examples(texts, labels, self.config.fields, multi_label=self.config.multi_label)
         if has_several(examples.labels or ()) and not self.config.multi_label:
             raise MaskMatchError("These rows have several labels each, but the classifier gives one label per text.")
         rows = row_labels(examples, self.labels, self.config.multi_label)

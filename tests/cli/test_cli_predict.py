@@ -147,7 +147,7 @@ class TestEvaluate:
         assert str(model) in page
         assert str(toy) in page
         names = {path.name for path in (tmp_path / "report").iterdir()}
-        assert names == {"report.html", "report.json", "report.txt"}
+        assert names == {"report.html", "report.json", "report.txt", "predictions.csv", "mistakes.csv"}
 
     def test_unknown_labels_count_as_wrong(self, run: Run, model: Path, tmp_path: Path) -> None:
         rows = write_csv(tmp_path / "rows.csv", TEXTS[:4], ["refund", "refund", "parcel", "parcel"])

@@ -7,6 +7,7 @@ import shlex
 import socket
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -128,7 +129,10 @@ def run_command(line: str, folder: Path) -> bool:
 def check_install(targets: list[str]) -> None:
     """Every extra and every folder that is to be installed exists."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    for target in targets:
+    for before, target in pairwise(["", *targets]):
+        if before == "-r":
+            assert (ROOT / target).is_file(), target
+            continue
         if target.startswith("-"):
             continue
         name, _, extras = target.partition("[")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from maskmatch import Label, LabelSet, MaskMatcher
+from maskmatch import Label, LabelSet, MaskMatcher, MaskMatchError
 from maskmatch.model.label_sources import PromptLabels
 from refusals import refusal
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
@@ -203,3 +203,13 @@ class TestEditingLabels:
         matcher.rename_label("refund", "money back")
         assert set(matcher.predict(TEXTS)) <= {"card lost", "money back"}
         matcher.fit(TEXTS[:2], ["card lost", "money back"], **A_LITTLE)
+
+
+def test_edits_of_learned_rows_are_made_together_or_not_at_all(tiny: Tiny) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, method="fine-tuning", verbose=False)
+    matcher.fit(TEXTS, TRUTH, **A_LITTLE)
+    with pytest.raises(MaskMatchError):
+        matcher.edit_labels(change=[Label("refund", name="card lost")])
+    assert [label.name for label in matcher.bank.known_labels.labels] == LABELS
+    matcher.edit_labels(change=[Label("refund", name="money back")])
+    assert [label.name for label in matcher.bank.known_labels.labels] == ["money back", *LABELS[1:]]

@@ -251,7 +251,7 @@ class TestTrainingTexts:
         # Centroids that point away from the texts do harm on dev, and are dropped.
         found = Centroids.of
         monkeypatch.setattr(
-            Centroids, "of", lambda ids, vectors, owners, _: found(ids, -vectors, owners, [1.0] * len(ids))
+            Centroids, "of", lambda ids, vectors, owners, *_: found(ids, -vectors, owners, [1.0] * len(ids))
         )
         harmed = MaskMatcher.from_pretrained(tiny("bert"), LABELS).fit(TEXTS, TRUTH, dev=dev, **A_LITTLE)
         assert not len(harmed.bank.centroids)

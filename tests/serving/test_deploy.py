@@ -11,6 +11,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from maskmatch.errors import DISTRIBUTIONS, NOT_SERVING
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 HADOLINT = Path(sys.executable).with_name("hadolint")
@@ -34,14 +41,24 @@ def test_it_runs_without_rights_and_writes_nothing() -> None:
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
 
 
-def test_it_installs_what_the_project_states() -> None:
-    """The list of packages without torch is in the Dockerfile; its bounds are those of the project."""
-    listed = re.findall(r'"([a-z-]+)(>=[^"]+)"', (DEPLOY / "Dockerfile").read_text(encoding="utf-8"))
-    stated = re.findall(r'"([a-z-]+)(>=[^" ;]+)', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert len(listed) > 10
-    for name, bounds in listed:
-        if name != "tokenizers":  # comes with transformers
-            assert (name, bounds) in stated
+def test_an_install_for_serving_only_has_the_bounds_of_the_project() -> None:
+    """The list has what the core and the extra "serve" state, but for what only training and reports need."""
+    lines = (DEPLOY / "requirements-serve.txt").read_text(encoding="utf-8").splitlines()
+    listed = {_requirement(line) for line in lines if line and not line.startswith("#")}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    stated = {_requirement(line) for line in [*project["dependencies"], *extras["serve"], *extras["onnx"]]}
+    needless = {*NOT_SERVING, "huggingface_hub", "maskmatch[onnx]", "onnx"}
+    needless = {DISTRIBUTIONS.get(name, name) for name in needless}
+    assert {each for each in listed if each[0] != "tokenizers"} == {each for each in stated if each[0] not in needless}
+    assert "requirements-serve.txt" in (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+
+
+def _requirement(line: str) -> tuple[str, str]:
+    """The name of a requirement, and its bounds with its marker."""
+    found = re.match(r"[\w\[\]-]+", line)
+    assert found, line
+    return found[0], line[found.end() :].replace(" ", "")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")

@@ -6,13 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 
-from maskmatch import MaskMatchError, load_examples
+from maskmatch import MaskMatcher, MaskMatchError, load_examples
+from maskmatch.data import tables
+from maskmatch.data.tables import TableWriter
+from maskmatch.integrations.arrow import model_hash
 from maskmatch.serving import Client, ServerError, feedback
 from maskmatch.serving.errors import RequestError
 from maskmatch.serving.feedback import FeedbackFile
@@ -23,11 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    Tiny = Callable[[str], Path]
+    from cli_tools import Run
 
-JSON = {"Content-Type": "application/json"}
-OTHERS = ["weather", "sport", "music"]
-CLOSE = 1e-4
+    Tiny = Callable[[str], Path]
 
 
 class TestFeedback:
@@ -95,6 +97,13 @@ class TestPredictByUrl:
         assert remote.returncode == 0, remote.stderr
         ours, theirs = ([json.loads(line) for line in done.stdout.splitlines()] for done in (local, remote))
         assert [(each["row"], each["label"]) for each in theirs] == [(each["row"], each["label"]) for each in ours]
+        tables = []
+        for name, source in (("local", [str(exported)]), ("remote", ["--url", server.url])):
+            done = predict(*source, "texts.txt", "-o", f"{name}.jsonl")
+            assert done.returncode == 0, done.stderr
+            tables.append([json.loads(line) for line in (tmp_path / f"{name}.jsonl").read_text().splitlines()])
+        assert list(tables[0][0]) == list(tables[1][0])
+        assert [(row["text"], row["label"]) for row in tables[0]] == [(row["text"], row["label"]) for row in tables[1]]
         for wrong, sentence, code in (
             (("--url", server.url, "--served", "other", "texts.txt"), "no classifier of this name", 1),
             (("--url", "http://127.0.0.1:9", "texts.txt"), "gave no answer", 1),
@@ -112,3 +121,33 @@ class TestPredictByUrl:
                 environment = {**os.environ, "MASKMATCH_TOKEN": token}
                 done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
                 assert done.returncode == code, done.stderr
+
+    def test_another_classifier_with_the_same_labels_does_not_go_on(
+        self, tiny: Tiny, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = tmp_path / "bank"
+        MaskMatcher.from_pretrained(tiny("bert"), LABELS, verbose=False, abstain=0.5).save_pretrained(folder)
+        (tmp_path / "texts.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+        with ServerProcess(str(folder), "--port", "0") as server, Client(server.url) as client:
+            before = client.labels()
+            assert (before["model_hash"], before["abstain"]) == (model_hash(folder), 0.5)
+            table = ["predict", "--url", server.url, tmp_path / "texts.txt", "-o", tmp_path / "out.jsonl"]
+            with monkeypatch.context() as patch:
+                patch.setattr(TableWriter, "finish", interrupted)
+                patch.setattr(tables, "SAVE_EVERY", 0.0)
+                assert run(*table).code == 130
+            MaskMatcher.from_pretrained(folder, verbose=False, abstain=0.6).save_pretrained(folder)
+            deadline = time.monotonic() + 30
+            while (now := client.labels())["model_hash"] == before["model_hash"] and time.monotonic() < deadline:
+                time.sleep(0.1)
+            assert (now["etag"], now["model_hash"]) == (before["etag"], model_hash(folder))
+            assert "made with another classifier;" in run(*table, "--resume").err
+            assert run(*table).code == 0
+            columns = list(json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0]))
+            assert columns[:4] == ["text", "label", "probability", "label_1"]
+            assert run(*table, "--abstain", "0").code == 0
+            assert "label_1" not in (tmp_path / "out.jsonl").read_text()
+
+
+def interrupted(table: TableWriter) -> None:
+    raise KeyboardInterrupt

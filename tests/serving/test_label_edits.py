@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     Tiny = Callable[[str], Path]
 
-JSON = {"Content-Type": "application/json"}
-OTHERS = ["weather", "sport", "music"]
-CLOSE = 1e-4
-
 
 class TestLabels:
     @pytest.fixture

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
     Tiny = Callable[[str], Path]
 
-JSON = {"Content-Type": "application/json"}
-OTHERS = ["weather", "sport", "music"]
-CLOSE = 1e-4
+ALLOWED = "access-control-allow-origin"
 
 
 class TestProcess:
@@ -155,3 +153,25 @@ def test_the_embedded_default_needs_labels_in_each_request(tmp_path: Path) -> No
                     client.edit_labels("*", add=["parcel"])
             assert server.stop() == 0
     assert len([folder for folder in tmp_path.iterdir() if folder.is_dir() and folder.name.startswith("default-")]) == 1
+
+
+def test_origins_that_are_listed_may_read(exported: Path) -> None:
+    with ServerProcess(str(exported), "--port", "0", "--cors", "https://a.example, https://b.example") as server:
+        for origin, allowed in (("https://b.example", "https://b.example"), ("https://c.example", None)):
+            asked = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+            assert httpx.options(f"{server.url}/v1/classify", headers=asked).headers.get(ALLOWED) == allowed
+            answer = httpx.post(f"{server.url}/v1/classify", json={"texts": TEXTS[:1]}, headers={"Origin": origin})
+            assert answer.status_code == 200
+            assert answer.headers.get(ALLOWED) == allowed
+
+
+@pytest.mark.parametrize("form", ["json", "human"])
+def test_texts_are_logged_if_asked(exported: Path, form: str) -> None:
+    with ServerProcess(str(exported), "--port", "0", "--log-texts", "--log-format", form) as server:
+        httpx.post(f"{server.url}/v1/classify", json={"texts": ["my card\nstatus=500"]})
+        assert server.stop() == 0
+        lines = [line for line in server.log if "my card" in line]
+    assert len(lines) == 1
+    assert "status=500" in lines[0]  # in the same line: no text can write a line of its own
+    if form == "json":
+        assert json.loads(lines[0])["content"] == ["my card\nstatus=500"]

@@ -65,7 +65,7 @@ class TestLearning:
         assert summary is not None
         assert (summary.texts, summary.labels, summary.steps) == (12, 3, FAST["epochs"])
         usual = {"max_tokens": 8192, "hold": 0.0, "label_encoding": "full", "example_share": 0.6}
-        usual |= {"head_rate": 10.0, "weight_decay": 0.01}
+        usual |= {"head_rate": 10.0, "weight_decay": 0.01, "max_skew": 2.0, "logit_adjustment": 0.0}
         trained = {name: value for name, value in FAST.items() if name != "calibrate"}
         assert summary.config == {**trained, **usual, "seed": seed}
 

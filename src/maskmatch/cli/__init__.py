@@ -11,7 +11,7 @@ import typer
 
 from maskmatch import __version__
 from maskmatch.cli.lazy import CommandRow, LazyGroup
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, packages_needed
 
 COMMANDS = {
     "demo": CommandRow("maskmatch.cli.demo:demo", "See the main job, end to end, on a small help desk's questions."),
@@ -71,7 +71,8 @@ def main() -> None:
     if sys.stdout is None:
         _fail("Standard output is closed, so there is nowhere to write results to.")
     try:
-        app()
+        with packages_needed():
+            app()
     except SystemExit as stop:
         if stop.code == 130:  # typer has caught a Ctrl-C and says nothing
             sys.stderr.write("maskmatch: Interrupted.\n")

@@ -28,7 +28,8 @@ def abstain(
             raise typer.BadParameter(f"{value} is not between 0 and 1.", param_hint=name)
     options.refuse_export(folder)
     options.saved_classifier(folder)
-    rows = options.load_rows(dev, options.config_of(folder, {}).fields, reading)
+    config = options.config_of(folder, {})
+    rows = options.load_rows(dev, config.fields, reading, multi_label=config.multi_label)
     from maskmatch import MaskMatcher
 
     loaded = (

@@ -56,7 +56,7 @@ def adapt(
     model = source if saved else classifier.model
     config = options.config_of(model, classifier.settings)
     chunks = options.Texts(file=texts).chunks(config.fields, reading.without_labels())
-    dev_rows = None if dev is None else options.load_rows(dev, config.fields, reading)
+    dev_rows = None if dev is None else options.load_rows(dev, config.fields, reading, multi_label=config.multi_label)
     from maskmatch.storage.layout import check_target
 
     check_target(output)  # before the work, not after it

@@ -20,7 +20,8 @@ def calibrate(
     """Calibrate probabilities on labelled rows that the classifier was not trained on, and save it."""
     options.refuse_export(folder)
     options.saved_classifier(folder)
-    rows = options.load_rows(dev, options.config_of(folder, {}).fields, reading)
+    config = options.config_of(folder, {})
+    rows = options.load_rows(dev, config.fields, reading, multi_label=config.multi_label)
     from maskmatch import MaskMatcher
 
     with MaskMatcher.editing(folder, verify=verify) as matcher:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskmatch.cli import options
-from maskmatch.cli.predict import print_predictions
+from maskmatch.cli import options, tables
+from maskmatch.cli.predict import emit
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
@@ -30,8 +30,9 @@ def classify(
         bool,
         typer.Option("--adapt", help="Learn from these very texts first, without labels; they are read as a whole."),
     ] = False,
+    table: tables.TableOutput,
     reading: options.Reading,
-    json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
+    json: options.AsJson = False,
 ) -> None:
     """Classify texts by label names alone, without training; prints one JSON object per line."""
     names = options.label_names(labels)
@@ -39,7 +40,18 @@ def classify(
         raise typer.BadParameter(
             f"{names[0]!r} is the only label; give at least two names, separated by commas.", param_hint="--labels"
         )
-    chunks: Iterable[Examples] = texts.chunks(options.config_of(classifier.model, classifier.settings).fields, reading)
+    table.check(texts.file)
+    fields = options.config_of(classifier.model, classifier.settings).fields
+    if table.output is not None:
+        texts.check(fields, reading)
+    chunks: Iterable[Examples] = texts.chunks(fields, reading, keep_rows=table.output is not None)
+    how: dict[str, Any] = {
+        "how": {"top_k": top_k, "batch_size": batch_size, "none_label": none_label, "novelty": novelty},
+        "source": texts.file,
+        "key": (classifier.model, {**classifier.settings, "adapt": adapt}),
+        "reading": reading,
+        "as_json": json,
+    }
     if classifier.model is not None and options.is_export(classifier.model):
         if adapt:
             raise MaskMatchError(f"{classifier.model} is an export, which cannot learn from texts; leave --adapt out.")
@@ -47,7 +59,7 @@ def classify(
     else:
         exported = None if adapt else classifier.load_default_export(names)
     if exported is not None:
-        print_predictions(exported.pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)
+        emit(exported.pipeline, chunks, table, **how)
         return
     matcher = classifier.load(names, method=classifier.untrained_method())
     if adapt:
@@ -56,4 +68,4 @@ def classify(
         assert matcher.adaptation_ is not None
         if matcher.adaptation_.adapted:  # otherwise a warning has said so
             options.note(str(matcher.adaptation_))
-    print_predictions(matcher.pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)
+    emit(matcher.pipeline, chunks, table, **how)

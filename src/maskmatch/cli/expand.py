@@ -11,6 +11,7 @@ import typer
 from maskmatch.cli import options
 
 if TYPE_CHECKING:
+    from maskmatch.config.matcher import MatcherConfig
     from maskmatch.matcher import MaskMatcher
 
 LabelsArgument = Annotated[
@@ -44,9 +45,10 @@ def expand(
 
     if output is not None:
         check_file_name(output)
-    fields = fields_of(labels, classifier)
+    config = config_for(labels, classifier)
+    fields, several = config.input_fields, config.multi_label
     unlabelled = load_texts(texts, fields, reading)
-    rows = None if train is None else options.load_rows(train, fields, reading)
+    rows = None if train is None else options.load_rows(train, fields, reading, multi_label=several)
     listed = load_texts(words, ("text",), options.Reading(encoding=reading.encoding))
     expansion = expand_labels(
         load_with_labels(labels, classifier),
@@ -63,10 +65,10 @@ def expand(
     options.print_result(expansion, json)
 
 
-def fields_of(labels: str, classifier: options.Classifier) -> tuple[str, ...]:
-    """The fields that the classifier reads, found without loading it."""
+def config_for(labels: str, classifier: options.Classifier) -> MatcherConfig:
+    """The config of the classifier, found without loading it."""
     options.refuse_export(labels)
-    return options.config_of(labels if os.path.isdir(labels) else classifier.model, classifier.settings).input_fields
+    return options.config_of(labels if os.path.isdir(labels) else classifier.model, classifier.settings)
 
 
 def load_with_labels(labels: str, classifier: options.Classifier) -> MaskMatcher:
@@ -88,7 +90,7 @@ def load_texts(source: str | None, fields: tuple[str, ...], reading: options.Rea
         return None
     from maskmatch.data import load_examples
 
-    given = {name: value for name, value in reading.options().items() if name != "label_field"}
+    given = {name: value for name, value in reading.options().items() if not name.startswith("label_")}
     examples = load_examples(source, fields, want_label=False, **given)
     options.report_skipped(examples.skipped, source)
     return list(examples.texts)

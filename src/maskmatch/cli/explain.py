@@ -38,8 +38,8 @@ def explain(
     options.check_page(output)
     if options.is_export(folder) and mask_words:
         raise typer.BadParameter("an export has no head for words at a mask.", param_hint="--mask-words")
-    fields, load = options.predictor_or_names(folder, classifier)
-    rows = [text for chunk in texts.chunks(fields, reading) for text in chunk.texts]
+    config, load = options.predictor_or_names(folder, classifier)
+    rows = [text for chunk in texts.chunks(config.fields, reading) for text in chunk.texts]
     if len(rows) > MOST_TEXTS:
         options.note(f"{len(rows):,} texts are many to explain: the first {MOST_TEXTS} are.")
     how: dict[str, Any] = {"mask_words": True} if mask_words else {}

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -86,7 +86,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     So an option that several commands take is written once, and what belongs together is passed on together.
     """
-    hints = get_type_hints(command, include_extras=True)
+    hints = {name: _annotated(hint) for name, hint in get_type_hints(command, include_extras=True).items()}
     groups = {name: group for name, hint in hints.items() if (group := _group(hint)) is not None}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
@@ -106,6 +106,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _annotated(hint: Any) -> Any:
+    """The annotation as it was written: Python 3.10 wraps that of a parameter whose default is None in an Optional."""
+    parts = get_args(hint) if get_origin(hint) is Union else ()
+    return next((part for part in parts if hasattr(part, "__metadata__")), hint)
 
 
 def _group(hint: Any) -> Any:

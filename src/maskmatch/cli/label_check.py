@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from maskmatch.cli import options
-from maskmatch.cli.expand import LabelsArgument, UnlabelledFile, fields_of, load_texts, load_with_labels
+from maskmatch.cli.expand import LabelsArgument, UnlabelledFile, config_for, load_texts, load_with_labels
 
 
 def check(
@@ -39,9 +39,10 @@ def check(
         raise typer.BadParameter(f"{improved} does not end in .json.", param_hint="--improved")
     if improved is not None and test is None:
         raise typer.BadParameter("edits can only be tried on labelled rows; give --test.", param_hint="--improved")
-    fields = fields_of(labels, classifier)
+    config = config_for(labels, classifier)
+    fields, several = config.input_fields, config.multi_label
     unlabelled = load_texts(texts, fields, reading)
-    rows = None if test is None else options.load_rows(test, fields, reading)
+    rows = None if test is None else options.load_rows(test, fields, reading, multi_label=several)
     report = check_labels(
         load_with_labels(labels, classifier),
         texts=unlabelled,

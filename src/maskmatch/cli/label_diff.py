@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from maskmatch.cli import options
-from maskmatch.cli.expand import fields_of, load_with_labels
+from maskmatch.cli.expand import config_for, load_with_labels
 
 
 def diff(
@@ -39,9 +39,10 @@ def diff(
     """Show which texts get another label with other labels: from which to which, with examples. Nothing is saved."""
     options.check_page(output)
     names = options.label_names(new)
-    fields = fields_of(old, classifier)
+    config = config_for(old, classifier)
+    fields, several = config.input_fields, config.multi_label
     if truth:
-        rows = options.load_rows(texts, fields, reading)
+        rows = options.load_rows(texts, fields, reading, multi_label=several)
     else:
         from maskmatch.data import Examples
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,16 +12,7 @@ from maskmatch.cli.expand import expand
 from maskmatch.cli.groups import grouped
 from maskmatch.cli.label_check import check
 from maskmatch.cli.label_diff import diff
-from maskmatch.errors import MaskMatchError
-from maskmatch.files import recover
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from maskmatch.labels import Label, LabelSet
-    from maskmatch.prediction.editing import EditablePredictor
-
-Folder = Annotated[str, typer.Argument(metavar="FOLDER", help="The folder of a saved classifier, or of an export.")]
+from maskmatch.cli.label_edits import Folder, apply, edit, editing, print_labels
 
 
 def show(*, folder: Folder, verify: options.Verify = True, json: options.AsJson = False) -> None:
@@ -36,7 +26,7 @@ def show(*, folder: Folder, verify: options.Verify = True, json: options.AsJson 
         from maskmatch import MaskMatcher
 
         labels = MaskMatcher.from_pretrained(folder, verify=verify).bank.known_labels
-    _print(labels.labels, json)
+    print_labels(labels.labels, json)
 
 
 def add(
@@ -58,9 +48,9 @@ def add(
         raise typer.BadParameter("a description, phrase or word goes with a single name.", param_hint="NAMES")
     phrases, words = tuple(phrase or ()), tuple(word or ())
     new = [Label(name, "", description or "", phrases, words) for name in names]
-    with _editing(folder, verify) as (matcher, _):
+    with editing(folder, verify) as (matcher, _):
         matcher.add_labels(new)
-    _print(new, json)
+    print_labels(new, json)
 
 
 def rename(
@@ -72,12 +62,12 @@ def rename(
     json: options.AsJson = False,
 ) -> None:
     """Rename a label; a label that is a number or a code keeps it and only reads differently. Prints the label."""
-    with _editing(folder, verify) as (matcher, labels):
+    with editing(folder, verify) as (matcher, labels):
         own = labels.resolve(old)
         position = labels.position(own)
         matcher.rename_label(own, new)
         renamed = matcher.bank.known_labels.labels[position]
-    _print([renamed], json)
+    print_labels([renamed], json)
 
 
 def remove(
@@ -88,50 +78,14 @@ def remove(
     json: options.AsJson = False,
 ) -> None:
     """Remove labels. Prints the removed labels."""
-    with _editing(folder, verify) as (matcher, labels):
+    with editing(folder, verify) as (matcher, labels):
         gone = [labels.label(labels.resolve(name)) for name in names]
         matcher.remove_labels([label.id for label in gone])
-    _print(gone, json)
+    print_labels(gone, json)
 
 
 labels_app = typer.Typer(
     help="Show, edit, expand, check and compare labels.", no_args_is_help=True, add_completion=False
 )
-for command in (show, add, rename, remove, expand, check, diff):
+for command in (show, add, rename, edit, remove, apply, expand, check, diff):
     labels_app.command()(grouped(command))
-
-
-@contextmanager
-def _editing(folder: str, verify: bool) -> Iterator[tuple[EditablePredictor, LabelSet]]:
-    """The classifier of a folder with its labels (which may be numbers), to edit; it is saved if all goes well."""
-    path = Path(folder).expanduser()
-    recover(path)
-    if not path.is_dir():
-        raise MaskMatchError(f"There is no folder {folder}; labels are edited in the folder of a saved classifier.")
-    import maskmatch
-
-    kind: Any = maskmatch.ExportedMatcher if options.is_export(folder) else maskmatch.MaskMatcher
-    with kind.editing(options.saved_classifier(folder), verify=verify) as matcher:
-        yield matcher, matcher.bank.known_labels
-    options.note(f"saved in {folder}")
-
-
-def _print(labels: Iterable[Label], json: bool) -> None:
-    from maskmatch.labels import label_to_json
-    from maskmatch.labels.files import SEPARATOR
-
-    if json:
-        options.print_json([label_to_json(label) for label in labels])
-        return
-    options.print_table(
-        ("label", "reads", "description", "phrases", "words", "examples"),
-        [
-            (
-                str(label.id),
-                label.name,
-                label.description,
-                *(SEPARATOR.join(parts) for parts in (label.phrases, label.words, label.examples)),
-            )
-            for label in labels
-        ],
-    )

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maskmatch.cli.groups import Options, SettingsOf
-from maskmatch.config.matcher import SearchKind, classifier_options
+from maskmatch.config.matcher import LongTexts, SearchKind, classifier_options
 from maskmatch.data.formats import Format as FileFormat
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, MissingPackageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,10 @@ PredictingFolder = Annotated[
 LabelledFile = Annotated[
     str, typer.Argument(metavar="FILE", help="Labelled rows: CSV, TSV, JSON, JSONL or Parquet, also gzipped.")
 ]
-OF_EXPORTS = ("threshold", "abstain", "search")
+CHUNK_SIZE = 2048
+"""How many texts are read at once."""
+
+OF_EXPORTS = ("threshold", "abstain", "search", "long_texts")
 """The settings that can be changed in an export."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -73,6 +76,14 @@ Search = Annotated[
     SearchKind | None,
     typer.Option(help="How the nearest labels are found; approximate (extra: index) is for very many labels."),
 ]
+LongTextsOption = Annotated[
+    LongTexts | None,
+    typer.Option(
+        "--long-texts",
+        help="Cut texts that are longer than the encoder reads, or read them in windows, which takes longer. Default: "
+        "as in the classifier.",
+    ),
+]
 
 
 Verify = Annotated[
@@ -100,6 +111,14 @@ LabelField = Annotated[str | None, typer.Option(help="The column of the label.",
 Field = Annotated[
     list[str] | None,
     typer.Option("--field", metavar="FIELD=COLUMN", help="The column of another field.", rich_help_panel=READING),
+]
+LabelSeparator = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates several labels in a cell, such as | or ;. none: a cell is one label. Default: with "
+        "several labels per text, | where it is clear. JSON lists are read, too.",
+        rich_help_panel=READING,
+    ),
 ]
 Encoding = Annotated[str, typer.Option(help="The encoding of the file.", rich_help_panel=READING)]
 Format = Annotated[
@@ -157,6 +176,7 @@ class LabelledReading(Reading):
     """How rows with labels are read from a file."""
 
     label_field: LabelField = None
+    label_separator: LabelSeparator = None
 
     def without_labels(self) -> Reading:
         """How rows whose labels do not matter are read from a file."""
@@ -164,7 +184,7 @@ class LabelledReading(Reading):
 
     def options(self) -> dict[str, Any]:
         """The options of ``load_examples``."""
-        return {**super().options(), "label_field": self.label_field}
+        return {**super().options(), "label_field": self.label_field, "label_separator": self.label_separator}
 
 
 @dataclass(frozen=True)
@@ -213,14 +233,18 @@ class Classifier:
         known = {*OF_EXPORTS, "task"}
         if self.model is not None or self.device is not None or not known >= set(self.settings):
             return None
-        if find_spec("onnxruntime") is None or find_spec("onnx") is None or os.path.exists("/dev/nvidia0"):
+        if find_spec("onnxruntime") is None or os.path.exists("/dev/nvidia0"):
             return None  # a GPU is faster
-        from maskmatch.serving.default_export import default_export
+        from maskmatch.serving.default_export import default_export, default_export_folder
 
+        if find_spec("onnx") is None and find_spec("torch") is not None and not is_export(default_export_folder(task)):
+            return None  # it cannot be made here
         try:
             folder = default_export(
                 task, making=lambda: note("The first time, the default is exported to start faster from now on.")
             )
+        except MissingPackageError:
+            raise  # the default itself cannot be loaded either
         except (OSError, MaskMatchError) as error:  # the cache cannot be written
             note(f"The default could not be cached, so it starts slowly: {error}")
             return None
@@ -252,14 +276,22 @@ class Texts:
     file: Annotated[str | None, typer.Argument(metavar="FILE", help="A file of texts, or - for standard input.")] = None
     text: Annotated[list[str] | None, typer.Option(help="A text; may be given several times.")] = None
 
-    def chunks(self, fields: tuple[str, ...], reading: Reading) -> Iterator[Examples]:
+    def chunks(self, fields: tuple[str, ...], reading: Reading, *, keep_rows: bool = False) -> Iterator[Examples]:
         """The texts, chunk by chunk: from --text, a file, or standard input. The first chunk is read at once."""
-        chunks = self._chunks(fields, reading)
+        chunks = self._chunks(fields, reading, keep_rows)
         first = next(chunks, None)  # a missing file or column is reported before anything is loaded
         return chain([] if first is None else [first], chunks)
 
-    def _chunks(self, fields: tuple[str, ...], reading: Reading) -> Iterator[Examples]:
+    def check(self, fields: tuple[str, ...], reading: Reading) -> None:
+        """Read a file as a whole, so that a bad row is reported before hours of work, not after them."""
+        if is_file(self.file) and not reading.skip_bad_rows:
+            for _ in self._chunks(fields, reading, False):
+                pass
+
+    def _chunks(self, fields: tuple[str, ...], reading: Reading, keep_rows: bool) -> Iterator[Examples]:
         from maskmatch.data import iter_examples
+
+        how = {"want_label": False, "chunk_size": CHUNK_SIZE, "keep_rows": keep_rows, **reading.options()}
 
         if self.file is not None and self.text:
             raise typer.BadParameter("give texts with --text or in a file, not both.", param_hint="FILE")
@@ -268,7 +300,7 @@ class Texts:
             return
         if self.file is None and sys.stdin.isatty():
             raise typer.BadParameter("give a file, - for standard input, or --text.", param_hint="FILE")
-        for chunk in iter_examples(self.file or "-", fields, want_label=False, chunk_size=2048, **reading.options()):
+        for chunk in iter_examples(self.file or "-", fields, **how):
             report_skipped(chunk.skipped, self.file or "standard input")
             yield chunk
 
@@ -316,47 +348,57 @@ def names_labels(source: str) -> bool:
     return source == "-" or listed or os.path.isfile(os.path.expanduser(source))
 
 
-def predictor_or_names(source: str, classifier: Classifier) -> tuple[tuple[str, ...], Callable[[], Predictor]]:
-    """The fields that a classifier reads, and how it is loaded: a saved one, an export, or one for label names.
+def predictor_or_names(
+    source: str, classifier: Classifier, *, named: bool | None = None
+) -> tuple[MatcherConfig, Callable[[], Predictor]]:
+    """The config of a classifier, and how it is loaded: a saved one, an export, or one for label names.
 
     Args:
         source: A folder, a hub id, label names, or a file of labels.
         classifier: The settings of a new classifier, or other settings for a saved one.
+        named: Whether the source is label names; None: find out.
     """
-    if names_labels(source):
+    if names_labels(source) if named is None else named:
         labels = label_names(source)
-        fields = config_of(classifier.model, classifier.settings).fields
-        return fields, lambda: classifier.load(labels, method=classifier.untrained_method())
+        config = config_of(classifier.model, classifier.settings)
+        if named and len(labels) < 2 and not config.multi_label:
+            raise typer.BadParameter(
+                f"{next(iter(labels))!r} is the only label; give at least two names, separated by commas.",
+                param_hint="--labels",
+            )
+        if classifier.model is not None and is_export(classifier.model):
+            return config, lambda: classifier.load_export(labels)
+        return config, lambda: classifier.load(labels, method=classifier.untrained_method())
     saved_classifier(source)
     if classifier.model is not None:
         raise typer.BadParameter(f"{source} is a classifier already; leave it out.", param_hint="--model")
     if is_export(source):
-        wrong = sorted(set(classifier.settings) - {"threshold", "abstain", "search"})
+        wrong = sorted(set(classifier.settings) - set(OF_EXPORTS))
         if wrong:
             raise typer.BadParameter(
                 "an export has this setting built in.", param_hint=f"--{wrong[0].replace('_', '-')}"
             )
-        settings = {name: classifier.settings.get(name) for name in ("threshold", "abstain", "search")}
-        return config_of(source, {}).fields, lambda: load_predictor(
+        settings = {name: classifier.settings.get(name) for name in OF_EXPORTS}
+        return config_of(source, {}), lambda: load_predictor(
             source, device=classifier.device, verify=classifier.verify, **settings
         )
-    return config_of(source, classifier.settings).fields, lambda: classifier.load(None, model=source)
+    return config_of(source, classifier.settings), lambda: classifier.load(None, model=source)
 
 
 def load_rows(
-    source: str | Path, fields: tuple[str, ...], reading: LabelledReading, *, empty_labels: bool = False
+    source: str | Path, fields: tuple[str, ...], reading: LabelledReading, *, multi_label: bool = False, **more: Any
 ) -> Examples:
-    """Labelled rows of a file; skipped rows are reported on standard error."""
+    """Labelled rows of a file; skipped rows are reported on standard error. ``more`` goes to ``load_examples``."""
     from maskmatch.data import load_examples
 
-    examples = load_examples(source, fields, empty_labels=empty_labels, **reading.options())
+    examples = load_examples(source, fields, multi_label=multi_label, **reading.options(), **more)
     report_skipped(examples.skipped, str(source))
     return examples
 
 
 def _given_texts(texts: list[str], skip_bad_rows: bool) -> Examples:
     """The texts of --text; blank ones are treated like blank rows of a file."""
-    from maskmatch.data import Examples, blank_message, is_blank
+    from maskmatch.data import Examples, Row, TableRows, blank_message, is_blank
 
     blank = [f"--text number {number}: {blank_message()}" for number, text in enumerate(texts, 1) if is_blank(text)]
     if blank and not skip_bad_rows:
@@ -365,7 +407,9 @@ def _given_texts(texts: list[str], skip_bad_rows: bool) -> Examples:
         raise MaskMatchError(f"No text is left, as {blank[0]}; give some words.")
     report_skipped(blank, "--text")
     rows = [row for row, text in enumerate(texts) if not is_blank(text)]
-    return Examples([texts[row] for row in rows], row_numbers=rows)
+    given = [Row({"text": text}, f"--text number {number}") for number, text in enumerate(texts, 1)]
+    table = TableRows(given, [f"{row.where}: {blank_message()}" if is_blank(row.fields) else None for row in given])
+    return Examples([texts[row] for row in rows], row_numbers=rows, table=table)
 
 
 def report_skipped(skipped: list[str], source: str) -> None:
@@ -401,6 +445,11 @@ def check_page(output: Path | None) -> None:
         raise typer.BadParameter(f"{output} does not end in .html.", param_hint="--output")
 
 
+def is_file(source: str | None) -> bool:
+    """Whether a source of texts is a file, which can be read again."""
+    return source is not None and source != "-" and os.path.isfile(os.path.expanduser(source))
+
+
 def saved_classifier(folder: str) -> Path | str:
     """A folder or hub id; MaskMatchError if it is a folder without a saved classifier."""
     path = Path(folder).expanduser()
@@ -415,7 +464,7 @@ def folder_path(source: str) -> Path:
     return Path(path) if os.path.isdir(path) else Path(os.devnull)
 
 
-def is_export(folder: str) -> bool:
+def is_export(folder: str | Path) -> bool:
     """Whether a folder holds an export; nothing is imported for it."""
     # Path.exists fails where a list of label names is too long for a file's name.
     return os.path.exists(os.path.join(os.path.expanduser(folder), "export.json"))
@@ -436,20 +485,26 @@ def load_predictor(
     device: str | None,
     abstain: float | None = None,
     search: SearchKind | None = None,
+    long_texts: LongTexts | None = None,
     verify: bool = True,
 ) -> Predictor:
     """Load a saved classifier, or an export, which needs no torch."""
     saved_classifier(folder)
+    settings: dict[str, Any] = {
+        "threshold": threshold,
+        "abstain": abstain,
+        "search": search,
+        "long_texts": long_texts,
+    }
     if not is_export(folder):
         from maskmatch import MaskMatcher
 
-        settings: dict[str, Any] = {"threshold": threshold, "abstain": abstain, "search": search}
         return MaskMatcher.from_pretrained(folder, device=device, verify=verify, **settings)
     if device not in (None, "cpu"):
         raise MaskMatchError(f"The device {device!r} cannot be used: an export computes on the CPU.")
     from maskmatch import ExportedMatcher
 
-    return ExportedMatcher.from_pretrained(folder, threshold=threshold, abstain=abstain, search=search, verify=verify)
+    return ExportedMatcher.from_pretrained(folder, verify=verify, **settings)
 
 
 def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

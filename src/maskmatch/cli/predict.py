@@ -1,30 +1,25 @@
-"""``maskmatch predict``: classify with a trained classifier; ``classify`` prints with it, too."""
+"""``maskmatch predict``: classify with a trained classifier, an export or a server."""
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maskmatch.cli import options
+from maskmatch.cli.answers import answers_of, print_answers
+from maskmatch.cli.predict_ray import Engine, RayOptions, predict_with_ray
+from maskmatch.cli.tables import AnswerForm, TableOutput, classifier_key
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from maskmatch.cli.answers import Answers
     from maskmatch.data import Examples
     from maskmatch.prediction.pipeline import Pipeline
-    from maskmatch.serving import Client
-
-
-MOST_TEXTS = 100
-"""How many texts are sent to a server in one request."""
-
-TRIES = 10
-"""How often a request is sent to a server that has too much to do."""
 
 Url = Annotated[
     str | None,
@@ -34,6 +29,11 @@ Url = Annotated[
     ),
 ]
 ServedName = Annotated[str | None, typer.Option("--served", help="With --url: the name of the classifier there.")]
+
+
+Output = Annotated[
+    str | None, typer.Option("--output", "-o", help="With --engine ray: the folder, or its URI, for the answers.")
+]
 
 
 def predict(
@@ -47,101 +47,160 @@ def predict(
     none_label: options.NoneLabel = None,
     novelty: options.Novelty = False,
     search: options.Search = None,
+    long_texts: options.LongTextsOption = None,
     device: options.Device = None,
     verify: options.Verify = True,
     top_k: options.TopK = 3,
     batch_size: options.BatchSize = 32,
+    table: TableOutput,
     reading: options.Reading,
-    json: options.AsJson = False,  # taken by every command; here the output is JSON lines anyway
+    engine: Engine = "local",
+    ray: RayOptions,
+    json: options.AsJson = False,
 ) -> None:
     """Classify texts; prints one JSON object per line: label, probability, top_k (or labels, if several may apply)."""
+    wanted = {"threshold": threshold, "abstain": abstain, "none_label": none_label, "novelty": novelty or None}
+    if engine == "ray":
+        more = {"search": search, "long_texts": long_texts, "verify": verify, "top_k": top_k, "batch_size": batch_size}
+        answers = {**wanted, "novelty": novelty, **more}
+        refused = {"--url": url, "--served": served, "--device": device}
+        predict_with_ray(folder, texts, table, reading, ray=ray, answers=answers, refused=refused)
+        return
+    ray.refuse()
     if url is not None:
-        local = {"--search": search, "--device": device, "--no-verify": None if verify else True}
+        local = {
+            "--search": search,
+            "--long-texts": long_texts,
+            "--device": device,
+            "--no-verify": None if verify else True,
+        }
         wrong = [name for name, value in local.items() if value is not None]
         if wrong:
             raise typer.BadParameter("a server decides this itself; leave it out.", param_hint=wrong[0])
         if folder is not None and texts.file is not None:
             raise typer.BadParameter("with --url there is no FOLDER; name a classifier with --served.")
-        wanted = {"threshold": threshold, "abstain": abstain, "none_label": none_label, "novelty": novelty or None}
         source = replace(texts, file=folder) if folder is not None else texts
-        print_served(url, served, source, reading, {**wanted, "top_k": top_k})
+        _predict_served((url, served), source, reading, table, wanted={**wanted, "top_k": top_k}, as_json=json)
         return
     if folder is None:
         raise typer.BadParameter("give the folder of a classifier, or --url.", param_hint="FOLDER")
+    table.check(texts.file)
     options.saved_classifier(folder)
-    chunks = texts.chunks(options.config_of(folder, {}).fields, reading)
+    fields = options.config_of(folder, {}).fields
+    if table.output is not None:
+        texts.check(fields, reading)
+    chunks = texts.chunks(fields, reading, keep_rows=table.output is not None)
     matcher = options.load_predictor(
-        folder, threshold=threshold, abstain=abstain, device=device, search=search, verify=verify
+        folder,
+        threshold=threshold,
+        abstain=abstain,
+        device=device,
+        search=search,
+        long_texts=long_texts,
+        verify=verify,
     )
-    print_predictions(matcher.pipeline, chunks, top_k, batch_size, none_label, novelty=novelty)
+    emit(
+        matcher.pipeline,
+        chunks,
+        table,
+        how={"top_k": top_k, "batch_size": batch_size, "none_label": none_label, "novelty": novelty},
+        source=texts.file,
+        key=(folder, {**wanted, "search": search, "long_texts": long_texts}),
+        reading=reading,
+        as_json=json,
+    )
 
 
-def print_served(
-    url: str, served: str | None, texts: options.Texts, reading: options.Reading, wanted: dict[str, Any]
-) -> None:
-    """Print the predictions of a server, in the form of other predictions."""
-    from maskmatch.serving import Client
-
-    given = {name: value for name, value in wanted.items() if value is not None}
-    cut = 0
-    with Client(url, token=os.environ.get("MASKMATCH_TOKEN"), model=served) as client:
-        for chunk in texts.chunks(_fields(client), reading):
-            rows = list(range(len(chunk)) if chunk.row_numbers is None else chunk.row_numbers)
-            for start in range(0, len(rows), MOST_TEXTS):
-                answers = _asked(client, chunk.texts[start : start + MOST_TEXTS], given)
-                for row, answer in zip(rows[start : start + MOST_TEXTS], answers, strict=True):
-                    if "error" in answer:
-                        raise MaskMatchError(f"Text {row}: {answer['error']}")
-                    cut += bool(answer.get("truncated"))
-                    options.print_json({"row": row, **answer}, indent=None)
-    if cut:
-        options.note(f"{cut} texts were longer than what the encoder reads and were truncated.")
-
-
-def _fields(client: Client) -> tuple[str, ...]:
-    """The fields that the classifier of a server reads."""
-    found = client.labels()
-    if "fields" not in found:
-        raise MaskMatchError("This server is none of maskmatch's, or of an earlier version.")
-    return tuple(found["fields"])
-
-
-def _asked(client: Client, texts: Sequence[Any], wanted: dict[str, Any]) -> list[dict[str, Any]]:
-    """The answers of a server; if it has too much to do, ask again a little later."""
-    from maskmatch.serving import ServerError
-
-    for number in range(1, TRIES + 1):
-        try:
-            return client.classify(texts, **wanted)
-        except ServerError as error:
-            if len(texts) > 1 and (error.status == 413 or error.kind == "timeout"):  # too much for one request
-                half = len(texts) // 2
-                return [*_asked(client, texts[:half], wanted), *_asked(client, texts[half:], wanted)]
-            if error.status != 503 or number == TRIES:
-                raise
-            time.sleep(min(5.0, 0.5 * number))
-    raise AssertionError("unreachable")
-
-
-def print_predictions(
+def emit(
     pipeline: Pipeline,
     chunks: Iterable[Examples],
-    top_k: int,
-    batch_size: int,
-    none_label: str | None = None,
+    table: TableOutput,
     *,
-    novelty: bool = False,
+    how: Mapping[str, Any],
+    source: str | None,
+    key: tuple[str | None, Mapping[str, Any]],
+    reading: options.Reading,
+    as_json: bool,
 ) -> None:
-    """Print predictions as JSON lines, in the order of the texts, chunk by chunk."""
-    from maskmatch.prediction.answers import DIGITS, json_answer
+    """Print the answers of a classifier, or write them to a table.
 
+    Args:
+        pipeline: The classifier.
+        chunks: The texts.
+        table: The table, if there is to be one.
+        how: Options of :func:`answers_of`.
+        source: The input.
+        key: The model, and the options that answers depend on.
+        reading: How the input is read.
+        as_json: Whether to print what was written to a table as JSON.
+    """
+
+    def answering(given: Iterable[Examples]) -> Answers:
+        return answers_of(pipeline, given, **how)
+
+    if table.output is None:
+        print_answers(answering(chunks))
+        return
     several = pipeline.config.multi_label
-    threshold = pipeline.least_threshold() if several else None
-    filled = (chunk for chunk in chunks if chunk.texts)
-    for chunk, _, lists, far in pipeline.stream(filled, top_k, batch_size, threshold=threshold, novelty=novelty):
-        rows = range(len(chunk)) if chunk.row_numbers is None else chunk.row_numbers
-        for place, (row, ranked) in enumerate(zip(rows, lists, strict=True)):
-            applying = pipeline.applying(ranked) if several else None
-            answer = json_answer(ranked, top_k, applying, abstain=pipeline.config.abstain, none_label=none_label)
-            more = {} if far is None else {"novelty": round(float(far[place]), DIGITS)}
-            options.print_json({"row": row, **answer, **more}, indent=None)
+    form = AnswerForm(
+        several=several,
+        top_k=min(how["top_k"], len(pipeline.labels)),
+        first=1 if several or pipeline.config.abstain > 0 else 2,
+        novelty=how["novelty"],
+        errors=reading.skip_bad_rows,
+    )
+    model, settings = key
+    depends = {**settings, **how, "batch_size": None, **reading.options()}
+    table.write(
+        chunks,
+        answering,
+        form,
+        source=source,
+        key=lambda: classifier_key(model, pipeline.labels, depends),
+        as_json=as_json,
+    )
+
+
+def _predict_served(
+    server: tuple[str, str | None],
+    texts: options.Texts,
+    reading: options.Reading,
+    table: TableOutput,
+    *,
+    wanted: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Print the answers of a server in the form of other answers, or write them to a table."""
+    from maskmatch.cli.served import served_classifier
+
+    table.check(texts.file)
+    with served_classifier(*server, wanted) as served:
+        if table.output is None:
+            print_answers(served.answers(texts.chunks(served.fields, reading)))
+            return
+        texts.check(served.fields, reading)
+        chunks = texts.chunks(served.fields, reading, keep_rows=True)
+        held: list[Examples] = []
+        for chunk in chunks:
+            held.append(chunk)
+            if chunk.texts:
+                break
+        if not held or not held[-1].texts:
+            raise MaskMatchError("No text is left to classify.")
+        answer = served.first(held[-1].texts)  # tells what answers have
+        form = AnswerForm(
+            several="labels" in answer,
+            top_k=len(answer["top_k"]),
+            first=1 if served.abstains else 2,
+            novelty=bool(wanted["novelty"]),
+            errors=reading.skip_bad_rows,
+        )
+        depends = {**wanted, **reading.options()}
+        table.write(
+            chain(held, chunks),
+            served.answers,
+            form,
+            source=texts.file,
+            key=lambda: {"classifier": [*server, served.described], "set of options": depends},
+            as_json=as_json,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from maskmatch.config.settings import declared
 from maskmatch.config.tasks import TASKS
 from maskmatch.errors import MaskMatchError
 from maskmatch.serving.config import ENVIRONMENT, ServeConfig
+from maskmatch.serving.loading import load_all
 
 
 def serve(
@@ -33,10 +35,15 @@ def serve(
         raise typer.BadParameter(f"there is no task {task!r}; choose one of {', '.join(TASKS)}.", param_hint="--task")
     for model in models or ():
         options.saved_classifier(model)
-    try:
-        from maskmatch.serving.run import run
-    except ModuleNotFoundError as error:
-        raise MaskMatchError(
-            f'The server needs {error.name}, which is not installed; install it with pip install "maskmatch[serve]".'
-        ) from error
-    run(models or [], task, ServeConfig(**settings))
+    config = ServeConfig(**settings)
+    with ThreadPoolExecutor(1) as loader:
+        loading = loader.submit(load_all, models or [], task)  # graphs are read while the server is imported
+        try:
+            from maskmatch.serving.run import run
+        except ModuleNotFoundError as error:
+            raise MaskMatchError(
+                f"The server needs {error.name}, which is not installed; "
+                'install it with pip install "maskmatch[serve]".'
+            ) from error
+        loaded = loading.result()
+    run(loaded, models or [], task, config)

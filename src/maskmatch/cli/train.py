@@ -86,12 +86,15 @@ def train(
 
     output = output.expanduser()
     names = None if labels is None else options.label_names(labels)
-    fields = options.config_of(classifier.model, classifier.settings).fields
-    rows, others = options.load_rows(train, fields, reading, empty_labels=out_of_scope_rows).split_empty_labels()
+    own = options.config_of(classifier.model, classifier.settings)
+    fields, several = own.fields, own.multi_label
+    all_rows = options.load_rows(train, fields, reading, multi_label=several, empty_labels=out_of_scope_rows)
+    rows, others = all_rows.split_empty_labels()
+    several = several or isinstance((rows.labels or [None])[0], list)
     rows = draw.of(rows, config.seed)
     if others:
         options.note(f"{len(others)} rows have no label: texts out of scope")
-    dev_rows = None if dev is None else options.load_rows(dev, fields, reading)
+    dev_rows = None if dev is None else options.load_rows(dev, fields, reading, multi_label=several)
     more = None if unlabeled is None else options.Texts(file=unlabeled).chunks(fields, reading.without_labels())
 
     from maskmatch.storage.layout import check_target

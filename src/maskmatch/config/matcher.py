@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what tasks and prompts import takes time, and the command l
 
 Debias = Literal["none", "inputs", "labels", "both"]
 SearchKind = Literal["auto", "exact", "approximate"]
+LongTexts = Literal["cut", "windows"]
 
 PAIR_MASKS = (2, 3)
 """How many masks a pair is read at: one for each side; with three, the first is that of the pair as a whole."""
@@ -56,6 +57,11 @@ class MatcherConfig(Settings):
         help="The maximum number of tokens of a prompted text; longer texts are truncated and counted. Default: 256, "
         "or what the encoder can read.",
     )
+    long_texts: LongTexts = setting(
+        "cut",
+        help="What to do with a text that is longer than max_length: cut it, or read it in windows whose vectors are "
+        "averaged, which takes longer.",
+    )
     multi_label: bool = setting(False, help="Whether a text may have several labels. Default: as in the training data.")
     threshold: float = setting(
         0.5,
@@ -87,6 +93,11 @@ class MatcherConfig(Settings):
         super().__post_init__()
         self._check_prompts()
         self._check_masks()
+        if self.long_texts == "windows" and (self.labels_in_context or self.method.reads_pairs):
+            raise MaskMatchError(
+                'long_texts="windows" needs texts that are read by themselves, not together with each label nor as two '
+                "sides of a pair; choose mask-matching with a label prompt that names the label alone, or cut texts."
+            )
         if self.abstain and self.multi_label:
             raise MaskMatchError("abstain needs one label per text; with several labels, set the threshold.")
 

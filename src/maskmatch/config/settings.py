@@ -171,7 +171,7 @@ class Declared:
         elif self.kinds in ((int,), (float,)):
             self._check_number(value)
             return int(value) if self.kinds == (int,) else value
-        elif self.setting.given is None and all(isinstance(kind, type) for kind in self.kinds):
+        elif self.setting.given is None and all(map(_is_class, self.kinds)):
             self._check_type(value)
         return value
 
@@ -273,6 +273,11 @@ def _values(each: Declared) -> str:
     if each.kinds in ((int,), (float,)):
         return each.allowed
     return " or ".join(getattr(kind, "__name__", str(kind)) for kind in each.kinds)
+
+
+def _is_class(kind: Any) -> bool:
+    """Whether isinstance can check it; Python 3.10 takes list[str] for a class, too."""
+    return isinstance(kind, type) and get_origin(kind) is None
 
 
 def _members(kind: Any) -> tuple[Any, ...]:

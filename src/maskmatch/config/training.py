@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from maskmatch.config.methods import Method
 
 LabelEncoding = Literal["auto", "full", "sampled"]
+ClassWeight = Literal["balanced"]
 
 DEFAULT_STEPS, FEW_STEPS = 100, 40
 """How many steps are enough; and how many if centroids of a few training texts shift the label vectors."""
@@ -25,6 +26,9 @@ FEW_TEXTS = 10
 MIN_EPOCHS = 3
 MAX_EPOCHS = 50
 """More passes over a handful of texts cost time and gain nothing: the model knows them by heart."""
+
+MAX_SKEW = 2.0
+"""How many times as many rows as the median label a label may have in any case, if labels have few rows."""
 
 CENTROID_WEIGHT = 0.6
 """The default weight of the centroid of very many training texts in the vector of their label."""
@@ -86,6 +90,24 @@ class TrainingConfig(Settings):
         at_most=1,
         help="The weight of the centroid of very many training texts in the vector of their label after training; with "
         "n texts it is n / (n + 1) of this. 0: the name alone, as in the paper. Default: 0.6 where the method can.",
+    )
+    class_weight: ClassWeight | None = setting(
+        None,
+        help="balanced: rows count less the more rows their label has, so that all labels count the same. Default: "
+        "every row that is trained on counts the same, see max_skew.",
+    )
+    max_skew: float = setting(
+        MAX_SKEW,
+        at_least=0,
+        help="The limit for a large label, as a multiple of the rows of the median label. A label above it that also "
+        "has a third of all rows is trained on with fewer rows and less weight, as it would drown the others. Above 10 "
+        "rows per label the limit rises. 0: no limit.",
+    )
+    logit_adjustment: float = setting(
+        0.0,
+        at_least=0,
+        help="How far the loss compensates for labels with more rows than others: so many times the logarithm of a "
+        "label's share of the rows is added to its logits. 1 is usual.",
     )
     dropout: bool | None = setting(
         None,

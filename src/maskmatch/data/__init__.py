@@ -1,13 +1,14 @@
-"""Read files, data frames and datasets as rows, and rows as texts and labels."""
+"""Read files, data frames and datasets as rows, and rows as texts and labels; write rows to files."""
 
 from maskmatch.data.columns import Columns, guess_columns
 from maskmatch.data.examples import Examples, iter_examples, load_examples, take_examples, take_texts
 from maskmatch.data.formats import read_rows
 from maskmatch.data.in_memory import is_table
 from maskmatch.data.labelled_texts import LabelledTexts, load_label_sets
-from maskmatch.data.rows import Row
+from maskmatch.data.rows import Row, TableRows
 from maskmatch.data.sampling import draw_fraction, draw_shots
 from maskmatch.data.streams import Source
+from maskmatch.data.tables import write_table
 from maskmatch.data.values import blank_message, is_blank, is_missing
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LabelledTexts",
     "Row",
     "Source",
+    "TableRows",
     "blank_message",
     "draw_fraction",
     "draw_shots",
@@ -29,4 +31,5 @@ __all__ = [
     "read_rows",
     "take_examples",
     "take_texts",
+    "write_table",
 ]

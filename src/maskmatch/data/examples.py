@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.data.columns import Columns, guess_columns
 from maskmatch.data.in_memory import class_label_names, is_table, rows_of
+from maskmatch.data.label_cells import read_label_cells
+from maskmatch.data.rows import TableRows
 from maskmatch.data.spans import occurs_in_text, read_span, span_column
 from maskmatch.data.values import InvalidCellError, is_blank, is_empty_label, to_label, to_python, to_text
 from maskmatch.errors import MaskMatchError
@@ -33,6 +35,8 @@ class Examples:
         skipped: The location of each skipped row, and the reason.
         label_names: The class names of integer labels, if the dataset has them.
         row_numbers: The row number of each text in its table, counted from 0; None if the texts are not from a table.
+        weights: How much each row counts in training; None: all the same.
+        table: All rows as they were, those that were skipped too, if they were to be kept.
     """
 
     texts: list[str | dict[str, Any]]
@@ -40,9 +44,28 @@ class Examples:
     skipped: list[str] = field(default_factory=list)
     label_names: dict[Any, str] | None = None
     row_numbers: list[int] | None = field(default=None, compare=False)
+    weights: list[float] | None = None
+    table: TableRows | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.texts)
+
+    def with_weight(self) -> Examples:
+        """The rows whose weight is not 0."""
+        if self.weights is None or all(self.weights):
+            return self
+        return self.select([row for row, weight in enumerate(self.weights) if weight])
+
+    def select(self, rows: Sequence[int]) -> Examples:
+        """Some of the rows."""
+        return replace(
+            self,
+            table=None,
+            texts=[self.texts[row] for row in rows],
+            labels=None if self.labels is None else [self.labels[row] for row in rows],
+            row_numbers=None if self.row_numbers is None else [self.row_numbers[row] for row in rows],
+            weights=None if self.weights is None else [self.weights[row] for row in rows],
+        )
 
     def split_empty_labels(self) -> tuple[Examples, list[str | dict[str, Any]]]:
         """The rows that have a label, and the texts of those whose label is empty."""
@@ -50,10 +73,7 @@ class Examples:
         kept = [row for row, label in enumerate(labels) if not is_empty_label(label)]
         if len(kept) == len(labels):
             return self, []
-        numbers = None if self.row_numbers is None else [self.row_numbers[row] for row in kept]
-        rows = [self.texts[row] for row in kept], [labels[row] for row in kept]
-        others = [self.texts[row] for row in range(len(labels)) if is_empty_label(labels[row])]
-        return Examples(*rows, self.skipped, self.label_names, numbers), others
+        return self.select(kept), [self.texts[row] for row in range(len(labels)) if is_empty_label(labels[row])]
 
 
 def load_examples(
@@ -66,6 +86,9 @@ def load_examples(
     want_label: bool = True,
     skip_bad_rows: bool = False,
     empty_labels: bool = False,
+    multi_label: bool = False,
+    label_separator: str | None = None,
+    keep_rows: bool = False,
     encoding: str = "utf-8",
     format: Format | None = None,  # noqa: A002 (the word users know from other readers)
 ) -> Examples:
@@ -83,6 +106,10 @@ def load_examples(
         want_label: Whether every row needs a label.
         skip_bad_rows: Skip rows with an invalid text or label and list them in `skipped`, instead of raising.
         empty_labels: Whether a row may have an empty label, which becomes None; otherwise the row is invalid.
+        multi_label: Whether a row may have several labels. Cells such as ``a|b`` or ``["a", "b"]``, which are strings
+            in CSV, are then read as lists, where it is clear that they are.
+        label_separator: What separates several labels in a cell, such as "|" or ";"; "none": each cell is one label.
+        keep_rows: Whether to keep all columns of all rows, in `table`.
         encoding: The encoding of a text file.
         format: The format of a file, if it has no known suffix.
 
@@ -98,6 +125,7 @@ def load_examples(
         want_label=want_label,
         skip_bad_rows=True,  # so that the error below counts all invalid rows
         empty_labels=empty_labels,
+        keep_rows=keep_rows,
         encoding=encoding,
         format=format,
     )
@@ -107,7 +135,11 @@ def load_examples(
         raise MaskMatchError(_invalid_rows(error.reasons, none_left=skip_bad_rows)) from None
     if examples.skipped and not (skip_bad_rows and examples.texts):
         raise MaskMatchError(_invalid_rows(examples.skipped, none_left=skip_bad_rows))
-    return examples
+    if examples.labels is None:
+        return examples
+    return replace(
+        examples, labels=read_label_cells(examples.labels, multi_label=multi_label, separator=label_separator)
+    )
 
 
 def iter_examples(
@@ -120,15 +152,17 @@ def iter_examples(
     want_label: bool = True,
     skip_bad_rows: bool = False,
     empty_labels: bool = False,
+    keep_rows: bool = False,
     encoding: str = "utf-8",
     format: Format | None = None,  # noqa: A002 (the word users know from other readers)
     chunk_size: int = _CHUNK_SIZE,
 ) -> Iterator[Examples]:
     """Yield the examples of a table in chunks, for tables larger than memory.
 
-    The arguments are those of `load_examples`, and `chunk_size`, the number of rows per chunk. Skipped rows count, so
-    a chunk may have fewer examples, or none. The columns are found in the first chunk. Unless invalid rows are
-    skipped, the iteration raises at the chunk of the first one.
+    The arguments are those of `load_examples`, and `chunk_size`, the number of rows per chunk. A cell is one label, as
+    it takes all rows to see whether cells hold several. Skipped rows count, so a chunk may have fewer examples, or
+    none. The columns are found in the first chunk. Unless invalid rows are skipped, the iteration raises at the chunk
+    of the first one.
 
     Raises:
         MaskMatchError: As for `load_examples`, when the iteration reaches the error.
@@ -142,11 +176,13 @@ def iter_examples(
     label_names: dict[Any, str] | None = None
     first = 0
     unread: list[str] = []  # the rows before the first one that can be read
+    before: list[Row] = []  # the same rows, to be kept
     while chunk := list(islice(rows, chunk_size)):
         if columns is None:
             present = list(dict.fromkeys(column for row in chunk for column in row.fields))
             if all(row.problem for row in chunk):
                 unread += [_reason(row) for row in chunk]
+                before += chunk if keep_rows else []
                 first += len(chunk)
                 if not skip_bad_rows:
                     raise MaskMatchError(_invalid_rows(unread))
@@ -154,8 +190,11 @@ def iter_examples(
             columns = guess_columns(present, task_fields, named=columns_named, label=label_field, want_label=want_label)
             label_names = class_label_names(source, columns)
         examples = _to_examples(chunk, first, task_fields, columns, label_names, empty_labels=empty_labels)
+        if keep_rows:
+            kept = TableRows(before + chunk, [*unread, *_problems(chunk, first, examples)])
+            examples = replace(examples, table=kept)
         examples.skipped[:0] = unread
-        unread = []
+        unread, before = [], []
         first += len(chunk)
         if examples.skipped and not skip_bad_rows:
             raise MaskMatchError(_invalid_rows(examples.skipped))
@@ -180,7 +219,12 @@ def _concatenate(chunks: list[Examples]) -> Examples:
         skipped=[reason for chunk in chunks for reason in chunk.skipped],
         label_names=first.label_names,
         row_numbers=[number for chunk in chunks for number in chunk.row_numbers or []],
+        table=None if first.table is None else _joined([chunk.table for chunk in chunks if chunk.table is not None]),
     )
+
+
+def _joined(tables: Sequence[TableRows]) -> TableRows:
+    return TableRows([row for each in tables for row in each.rows], [why for each in tables for why in each.problems])
 
 
 def _to_examples(
@@ -213,6 +257,14 @@ def _to_examples(
             labels.append(label)
             numbers.append(number if row.number is None else row.number)
     return Examples(texts, None if columns.label is None else labels, skipped, label_names, numbers)
+
+
+def _problems(rows: list[Row], first: int, examples: Examples) -> Iterator[str | None]:
+    """Why each row was skipped; None if it was not."""
+    good = set(examples.row_numbers or ())
+    reasons = iter(examples.skipped)
+    for number, row in enumerate(rows, first):
+        yield None if (number if row.number is None else row.number) in good else next(reasons)
 
 
 def _reason(row: Row) -> str:
@@ -288,7 +340,9 @@ def take_texts(texts: Any, fields: Sequence[str], *, allow_empty: bool = False) 
     return list(texts)
 
 
-def take_examples(texts: Any, labels: Any, fields: Sequence[str], *, empty_labels: bool = False) -> Examples:
+def take_examples(
+    texts: Any, labels: Any, fields: Sequence[str], *, empty_labels: bool = False, multi_label: bool = False
+) -> Examples:
     """Read the texts and labels that a caller passes.
 
     Args:
@@ -297,9 +351,10 @@ def take_examples(texts: Any, labels: Any, fields: Sequence[str], *, empty_label
             find that column.
         fields: The fields of the task.
         empty_labels: Whether rows of a table may have an empty label.
+        multi_label: Whether a row of a table may have several labels in a cell.
     """
     if is_table(texts) and (labels is None or isinstance(labels, str)):
-        return load_examples(texts, fields, label_field=labels, empty_labels=empty_labels)
+        return load_examples(texts, fields, label_field=labels, empty_labels=empty_labels, multi_label=multi_label)
     texts = take_texts(texts, fields)
     if labels is None:
         raise MaskMatchError("The labels are missing; give one label per text.")

@@ -1,16 +1,21 @@
 """The file formats, and reading rows in any of them.
 
-To add a format, write a file with its reader, and add its name to `Format` and its row to `READERS`.
+To add a format, write a file with its reader, and add its name to `Format` and its row to `READERS`. If it can be
+written, too, write a file with its `Pieces`, and add a row to `WRITERS`.
 """
 
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
 from maskmatch.data.csv_format import read_csv, read_tsv
+from maskmatch.data.csv_writing import CSV, TSV
 from maskmatch.data.json_format import read_json, read_json_lines
+from maskmatch.data.json_writing import JSON, JSON_LINES
 from maskmatch.data.parquet_format import read_parquet
+from maskmatch.data.parquet_writing import PARQUET
 from maskmatch.data.streams import Source, folder_message, is_path, is_stream, path_of, source_name
 from maskmatch.data.text_format import read_mixed_lines, read_text_lines
 from maskmatch.errors import MaskMatchError
@@ -18,6 +23,7 @@ from maskmatch.errors import MaskMatchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from maskmatch.data.pieces import Pieces
     from maskmatch.data.rows import Row
 
 Format = Literal["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "txt"]
@@ -33,6 +39,16 @@ READERS: dict[Format, Callable[[Source, str], Iterator[Row]]] = {
     "txt": read_text_lines,
 }
 """The reader of each format: a function of the source and its encoding."""
+
+WRITERS: dict[Format, Pieces] = {
+    "csv": CSV,
+    "tsv": TSV,
+    "json": JSON,
+    "jsonl": JSON_LINES,
+    "ndjson": JSON_LINES,
+    "parquet": PARQUET,
+}
+"""How each format is written; the readers read it back."""
 
 
 def read_rows(
@@ -95,6 +111,20 @@ def _find_format(source: Source, requested: str | None) -> Format | None:
             "format with --format (format= in Python)."
         )
     return None
+
+
+def written_format(path: str | os.PathLike[str]) -> Format:
+    """The format of a table to write, by the ending of its name; MaskMatchError if there is none."""
+    suffix = _suffix_of(os.fspath(path))
+    if suffix not in WRITERS:
+        raise MaskMatchError(
+            f"Cannot tell how to write {os.fspath(path)}; give it a name that ends in "
+            f"{_either([f'.{known}' for known in WRITERS])} (.gz may follow)."
+        )
+    package = WRITERS[suffix].package
+    if package is not None and find_spec(package) is None:
+        raise MaskMatchError(f'Writing {suffix} requires {package}; install it with pip install "maskmatch[{suffix}]".')
+    return suffix
 
 
 def _suffix_of(path: str) -> str:

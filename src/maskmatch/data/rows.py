@@ -10,7 +10,7 @@ from maskmatch.data.limits import limits, too_large
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,30 @@ class Row:
     problem: str | None = None
 
 
+@dataclass(frozen=True)
+class TableRows:
+    """The rows of a table as they were, whether they can be used or not.
+
+    Attributes:
+        rows: All rows.
+        problems: Why each row cannot be used, as part of a sentence; None if it can.
+    """
+
+    rows: list[Row]
+    problems: list[str | None]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __add__(self, other: TableRows) -> TableRows:
+        return TableRows([*self.rows, *other.rows], [*self.problems, *other.problems])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the rows, in order of appearance."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.fields))
+
+
 def check_unique_columns(columns: Sequence[str], table: str) -> None:
     """Raise if two columns have the same name.
 
@@ -44,6 +68,16 @@ def check_unique_columns(columns: Sequence[str], table: str) -> None:
     duplicate = next((column for column, count in Counter(columns).items() if count > 1), None)
     if duplicate is not None:
         raise MaskMatchError(f"{table} has two columns named {duplicate!r}; give each column a unique name.")
+
+
+def clashes(columns: Iterable[str], others: Iterable[str]) -> list[str]:
+    """The columns that are named like one of the others, whatever their case: some readers of tables know no case.
+
+    >>> clashes(["text", "Label"], ["label", "probability"])
+    ['Label']
+    """
+    taken = {name.casefold() for name in others}
+    return [name for name in columns if name.casefold() in taken]
 
 
 def check_equal_lengths(lengths: dict[str, int], table: str) -> None:

@@ -2,6 +2,7 @@
 
 from maskmatch.evaluation.calibration import ReliabilityBin, expected_calibration_error, reliability_bins
 from maskmatch.evaluation.evaluate import evaluate_predictions
+from maskmatch.evaluation.intervals import Interval, wilson
 from maskmatch.evaluation.metrics import (
     METRICS,
     Metric,
@@ -32,6 +33,7 @@ __all__ = [
     "Confusion",
     "EvaluationReport",
     "Example",
+    "Interval",
     "LabelScore",
     "Metric",
     "ReliabilityBin",
@@ -55,4 +57,5 @@ __all__ = [
     "multi_label_scores",
     "reliability_bins",
     "truth_matrix",
+    "wilson",
 ]

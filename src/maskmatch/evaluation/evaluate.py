@@ -8,9 +8,12 @@ from datetime import date
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from maskmatch.evaluation import scores
 from maskmatch.evaluation.calibration import calibration_bins, expected_calibration_error
 from maskmatch.evaluation.display import counted, excerpt
+from maskmatch.evaluation.intervals import intervals_of, wilson
 from maskmatch.evaluation.metrics import measure
 from maskmatch.evaluation.report import Confusion, EvaluationReport, Example, UnseenLabel, unseen_notes
 from maskmatch.evaluation.selective import answered_point, risk_coverage
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from maskmatch.evaluation.calibration import ReliabilityBin
+    from maskmatch.evaluation.intervals import Interval
     from maskmatch.evaluation.metrics import Metric
     from maskmatch.evaluation.scores import LabelScore
     from maskmatch.evaluation.selective import SelectivePoint
@@ -87,7 +91,12 @@ def evaluate_predictions(
     )
     label_names = {label: (names or {}).get(label, str(label)) for label in known}
     result = measure(true_rows, predicted_rows, label_names, metric=metric, usual=usual_metric, multi_label=multi_label)
+    intervals = intervals_of(true_rows, predicted_rows, label_names, result, several=multi_label)
     right = [true == guess for true, guess in zip(true_rows, predicted_rows, strict=True)]
+    answered = None if multi_label or confidence is None else answered_point(confidence, right, abstain)
+    if answered is not None and confidence is not None:
+        given = np.asarray(confidence, np.float64) >= abstain
+        intervals["answered_accuracy"] = wilson(int(np.asarray(right)[given].sum()), int(given.sum()))
     run = _Run(
         metric=result.metric.name,
         score=result.score,
@@ -95,7 +104,8 @@ def evaluate_predictions(
         threshold=threshold if multi_label else None,
         selective=() if multi_label or confidence is None else risk_coverage(confidence, right),
         abstain=abstain,
-        answered=None if multi_label or confidence is None else answered_point(confidence, right, abstain),
+        answered=answered,
+        intervals=intervals,
         cut=cut,
         seconds=seconds,
         model=model,
@@ -116,6 +126,7 @@ class _Run:
     selective: tuple[SelectivePoint, ...]
     abstain: float
     answered: SelectivePoint | None
+    intervals: dict[str, Interval]
     cut: int
     seconds: float
     model: str | None

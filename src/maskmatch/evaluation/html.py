@@ -80,9 +80,14 @@ def _tiles(report: EvaluationReport) -> str:
         speed = report.texts_per_second
         rounded = f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
         tiles.append(("Texts per second", rounded, f"{report.seconds:,.1f} seconds in total"))
+    figures = {"Score": "score", "Accuracy": "accuracy", "Macro-F1": "macro_f1", "Micro-F1": "micro_f1"}
+    names = {**figures, "Accuracy of answers": "answered_accuracy"}
+    intervals = {name: report.intervals[key] for name, key in names.items() if key in report.intervals}
     cells = (
         f'<div class="tile"><dt>{name}</dt><dd><span class="figure">{value}</span>'
-        f'<span class="meaning">{meaning}</span></dd></div>'
+        f'<span class="meaning">{meaning}</span>'
+        + (f'<span class="meaning">{intervals[name]}</span>' if name in intervals else "")
+        + "</dd></div>"
         for name, value, meaning in tiles
     )
     return f'<dl class="tiles">{"".join(cells)}</dl>'

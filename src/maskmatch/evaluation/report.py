@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from maskmatch.files import write_text
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from maskmatch.evaluation.calibration import ReliabilityBin
+    from maskmatch.evaluation.intervals import Interval
     from maskmatch.evaluation.scores import LabelScore
     from maskmatch.evaluation.selective import SelectivePoint
 
@@ -82,6 +83,7 @@ class EvaluationReport:
         model: The evaluated model, or None if it was not given.
         data: The data that it was evaluated on, or None if it was not given.
         date: The date, such as 2025-12-31.
+        intervals: The 95% confidence intervals of score, accuracy, macro_f1, micro_f1 and answered_accuracy, by name.
     """
 
     rows: int
@@ -106,6 +108,7 @@ class EvaluationReport:
     model: str | None = None
     data: str | None = None
     date: str | None = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
 
     @property
     def texts_per_second(self) -> float | None:
@@ -135,6 +138,7 @@ class EvaluationReport:
             "macro_f1": self.macro_f1,
             "micro_f1": self.micro_f1,
             "expected_calibration_error": self.expected_calibration_error,
+            "intervals": {name: vars(each).copy() for name, each in self.intervals.items()},
             "multi_label": self.multi_label,
             "threshold": self.threshold,
             "abstain": self.abstain,

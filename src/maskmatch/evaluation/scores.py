@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, packages_needed
 from maskmatch.evaluation.validation import check_probabilities
 
 if TYPE_CHECKING:
@@ -213,7 +213,8 @@ def _positions(*groups: Iterable[Hashable]) -> dict[Hashable, int]:
 
 def _indicator_matrix(rows: Sequence[Collection[Hashable]], positions: dict[Hashable, int]) -> Any:
     """The label ids as a sparse binary matrix, (n, K + 1), which stays small even with many labels."""
-    from sklearn.preprocessing import MultiLabelBinarizer
+    with packages_needed():
+        from sklearn.preprocessing import MultiLabelBinarizer
 
     # One extra column, always empty, because scikit-learn does not treat a single column as multi-label.
     binarizer = MultiLabelBinarizer(classes=np.arange(len(positions) + 1), sparse_output=True)
@@ -221,7 +222,8 @@ def _indicator_matrix(rows: Sequence[Collection[Hashable]], positions: dict[Hash
 
 
 def _scores_from(true: Any, guess: Any, positions: dict[Hashable, int]) -> list[LabelScore]:
-    from sklearn.metrics import multilabel_confusion_matrix, precision_recall_fscore_support
+    with packages_needed():
+        from sklearn.metrics import multilabel_confusion_matrix, precision_recall_fscore_support
 
     columns = np.arange(len(positions))
     precision, recall, f1, support = precision_recall_fscore_support(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, packages_needed
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -112,7 +112,8 @@ def choose_abstention(
         right: The share of answers that should be right.
         level: With what confidence.
     """
-    from scipy.stats import beta
+    with packages_needed():
+        from scipy.stats import beta
 
     for name, value in (("right", right), ("confidence", level)):
         if not 0 < value < 1:

@@ -43,14 +43,12 @@ def _headline(report: EvaluationReport) -> list[str]:
     origin = [("model", report.model), ("data", report.data), ("date", report.date)]
     lines += [f"  {name:<6}{shorten(value, WIDTH - 8)}" for name, value in origin if value]
     lines.append("")
+    exact = " (all labels of a text correct)" if report.multi_label else ""
     rows = [
-        ("score", f"{report.score:.3f} ({report.metric})"),
-        (
-            "accuracy",
-            f"{report.accuracy:.3f}" + (" (all labels of a text correct)" if report.multi_label else ""),
-        ),
-        ("macro-F1", f"{report.macro_f1:.3f}"),
-        ("micro-F1", f"{report.micro_f1:.3f}"),
+        ("score", _figure(report, "score", f" ({report.metric})")),
+        ("accuracy", _figure(report, "accuracy", exact)),
+        ("macro-F1", _figure(report, "macro_f1")),
+        ("micro-F1", _figure(report, "micro_f1")),
     ]
     if report.expected_calibration_error is not None:
         rows.append(("expected calibration error", f"{report.expected_calibration_error:.3f}"))
@@ -64,12 +62,20 @@ def _headline(report: EvaluationReport) -> list[str]:
     return lines + [f"  {name:<28}{value}" for name, value in rows]
 
 
+def _figure(report: EvaluationReport, name: str, meaning: str = "") -> str:
+    """A figure with its confidence interval."""
+    interval = report.intervals.get(name)
+    return f"{getattr(report, name):.3f}{meaning}" + ("" if interval is None else f", {interval}")
+
+
 def _selective(report: EvaluationReport) -> list[tuple[str, str]]:
     """How many texts are answered, and how many of these answers are right."""
     if report.answered is None:
         return [("answered", f"none: no probability reaches {report.abstain:.3f}")]
     answered = f"{report.answered.coverage:.1%} of the texts, those with a probability of at least {report.abstain:.3f}"
-    return [("answered", answered), ("accuracy of answers", f"{report.answered.accuracy:.3f}")]
+    interval = report.intervals.get("answered_accuracy")
+    more = "" if interval is None else f", {interval}"
+    return [("answered", answered), ("accuracy of answers", f"{report.answered.accuracy:.3f}{more}")]
 
 
 def _notes(report: EvaluationReport) -> list[str]:

@@ -203,13 +203,33 @@ class LabelBank:
 
         If one of the edits is wrong, nothing changes.
         """
+        before = self.known_labels
+        ids, labels, after = self.edited(before, add=add, rename=rename, remove=remove)
+        if remove:
+            self._select([before.position(id_) for id_ in ids])
+        self._set(after, self._learned.renamed(ids))
+        again = {id_: id_ for id_ in remove if id_ in after and id_ not in labels}  # removed and added again
+        return ids | again
+
+    def edited(
+        self,
+        before: LabelSet,
+        *,
+        add: LabelsLike | None,
+        rename: Mapping[Hashable, Hashable],
+        remove: Sequence[Hashable],
+    ) -> tuple[dict[Hashable, Hashable], LabelSet, LabelSet]:
+        """What edits would make of labels; raises if one of them is wrong.
+
+        Returns:
+            The new id of each label that stays, the labels that stay, and these with those that are added.
+        """
         if isinstance(remove, (str, bytes)):
             raise MaskMatchError(f"remove is {remove!r}; give a list of labels.")
         if rename:
             self.check_renamable()
         if add is not None:
             self.check_editable("a label cannot be added")
-        before = self.known_labels
         labels = before.removed(list(remove)) if remove else before
         kept = list(labels)
         places = {old: labels.position(old) for old in rename}
@@ -219,12 +239,7 @@ class LabelBank:
         for old, place in places.items():
             labels = labels.renamed(labels[place], rename[old])
         ids = dict(zip(kept, labels, strict=True))
-        after = labels if add is None else labels.added(add)
-        if remove:
-            self._select([before.position(id_) for id_ in kept])
-        self._set(after, self._learned.renamed(ids))
-        again = {id_: id_ for id_ in remove if id_ in after and id_ not in labels}  # removed and added again
-        return ids | again
+        return ids, labels, labels if add is None else labels.added(add)
 
     @exclusive
     def take(self: Own, other: Own, version: int) -> bool:

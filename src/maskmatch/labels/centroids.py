@@ -113,9 +113,21 @@ class Centroids:
         vectors: NDArray[np.float32],
         owners: NDArray[np.int64],
         weights: Sequence[float],
+        of_texts: NDArray[np.float32] | None = None,
     ) -> Centroids:
-        """The centroids of labels from the vectors of their texts, (n, masks, dim), and each text's label, (n,)."""
-        return cls(tuple(ids), _mean_directions(len(ids), vectors / _norms(vectors), owners), np.array(weights, float))
+        """The centroids of labels from the vectors of their texts.
+
+        Args:
+            ids: The ids of the labels.
+            vectors: (n, masks, dim), the vectors of the texts.
+            owners: (n,), the label of each text, as a place in ``ids``.
+            weights: The weight of each centroid in the vector of its label.
+            of_texts: (n,), how much each text counts in its centroid; None: all the same.
+        """
+        directions = vectors / _norms(vectors)
+        if of_texts is not None:
+            directions = directions * of_texts[:, None, None]
+        return cls(tuple(ids), _mean_directions(len(ids), directions, owners), np.array(weights, float))
 
     def renamed(self, ids: Mapping[Hashable, Hashable]) -> Centroids:
         """The centroids of the labels in ``ids``, under their new ids."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -47,6 +48,9 @@ PATH_PREFIXES = ("/", "./", "../", "~/")
 COMMA = re.compile(r",(?![^(]*\))")
 """A comma between names; one in parentheses, as in "Cause-Effect(e1,e2)", belongs to a name."""
 
+TABLE_HEADER = re.compile(r"""\s*(("?)label\2([\t,]).*)""")
+"""The first line of a table on standard input, and what separates its columns."""
+
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
@@ -83,11 +87,21 @@ def save_labels(labels: LabelSet, path: str | Path) -> Path:
 
 def _labels_from_lines(text: str, name: str) -> LabelSet:
     """Load labels from the content of a file: one name per line, or a table as ``labels show`` prints it."""
-    header = text.lstrip().partition("\n")[0]
-    format_: Format = "tsv" if header.startswith("label\t") else "csv" if header.startswith("label,") else "txt"
+    header = TABLE_HEADER.match(text)
+    format_: Format = "txt" if header is None else "tsv" if header[3] == "\t" else "csv"
     stream = io.StringIO(text.strip("\r\n") + "\n")
     stream.name = name
     return _labels_from_rows(read_rows(stream, format=format_))
+
+
+def table_header(text: str) -> list[str] | None:
+    r"""The columns of a table that begins with the column of labels; None for the lines of a text.
+
+    >>> table_header('"label","reads"\nrefund,money back'), table_header("card lost, stolen")
+    (['label', 'reads'], None)
+    """
+    header = TABLE_HEADER.match(text)
+    return None if header is None else next(csv.reader([header[1]], delimiter=header[3]))
 
 
 def _labels_from_rows(source: Iterable[Row]) -> LabelSet:
@@ -125,7 +139,7 @@ def _labels_from_text(text: str, path: str) -> LabelSet:
         data = json.loads(text)
         if isinstance(data, list):
             data = [_label_from_object(item) if isinstance(item, Mapping) else item for item in data]
-        return LabelSet.of(_with_integer_keys(data))
+        return LabelSet.of(with_integer_keys(data))
     except MaskMatchError as error:
         raise MaskMatchError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
@@ -145,7 +159,7 @@ def _label_from_object(item: Mapping[str, Any]) -> Label:
         raise MaskMatchError(f"The label id {item['id']!r} is neither a string, nor a number, nor a tuple.") from None
 
 
-def _with_integer_keys(data: Any) -> Any:
+def with_integer_keys(data: Any) -> Any:
     """Convert keys to integers if all look like integers: JSON keys are strings, so {0: name} is {"0": name}."""
     if isinstance(data, dict) and data and all(INTEGER.fullmatch(key) for key in data):
         return {int(key): value for key, value in data.items()}
@@ -210,5 +224,24 @@ def _label_from_phrase_rows(rows: Sequence[Row]) -> Label:
 
 
 def _split_cell(cell: Any) -> Any:
-    """Split a cell with several phrases or words; a list stays a list."""
-    return tuple(part for part in cell.split(SEPARATOR) if part.strip()) if isinstance(cell, str) else cell
+    """Split a cell with several phrases or words; a list stays a list, also one in JSON."""
+    if not isinstance(cell, str):
+        return cell
+    if cell.startswith("["):
+        try:
+            parts = json.loads(cell)
+        except (ValueError, RecursionError):
+            parts = None
+        if isinstance(parts, list) and all(isinstance(part, str) for part in parts):
+            return tuple(parts)
+    return tuple(part for part in cell.split(SEPARATOR) if part.strip())
+
+
+def join_cell(parts: Sequence[str]) -> str:
+    """Several phrases, words or examples in one cell: as a JSON list if they could not be split again.
+
+    >>> join_cell(["money back", "reimbursement"]), join_cell(["either | or"])
+    ('money back|reimbursement', '["either | or"]')
+    """
+    joined = SEPARATOR.join(parts)
+    return joined if _split_cell(joined) == tuple(parts) else json.dumps(list(parts), ensure_ascii=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 from maskmatch.errors import MaskMatchError, did_you_mean
-from maskmatch.labels.label import Label, is_hashable
+from maskmatch.labels.label import Label, is_hashable, label_to_json
 
 LabelsLike = Any
 """A LabelSet, a list of ids or Labels, or a mapping:
@@ -71,6 +73,12 @@ class LabelSet(Sequence[Hashable]):
         if isinstance(labels, Mapping):
             return cls(tuple(_label_from_item(id_, value) for id_, value in labels.items()))
         return cls(tuple(label if isinstance(label, Label) else Label(label) for label in labels))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the labels with all their words, in hex: it changes with any of them."""
+        data = [label_to_json(label) for label in self.labels]
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from maskmatch.model.label_sources import LABEL_SOURCES
 from maskmatch.model.mlm_head import Head, HeadConfig, Transform
 from maskmatch.model.readout import PairReadout, StateReader
 from maskmatch.model.similarity import Similarity
+from maskmatch.prompts.windows import all_windows, mean_of_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -191,14 +192,18 @@ class MatchingModel(nn.Module):
             labels: Whether they are label texts.
             task: The title of the progress bar.
         """
+        windows, owners = all_windows(prompts)
         with self.evaluating():
-            return encode_prompts(
-                prompts,
+            vectors = encode_prompts(
+                windows,
                 self.label_vectors if labels else self.input_vectors,
                 pad_id=self._source.pad_id,
                 device=self.device,
                 task=task or ("encoding labels" if labels else "encoding texts"),
             )
+        if prompts.windows is None:
+            return vectors
+        return torch.from_numpy(mean_of_windows(vectors.cpu().numpy(), owners, len(prompts))).to(self.device)
 
     def _word_vectors(self, token_ids: torch.Tensor) -> torch.Tensor:
         """The vectors of words by their token ids: (tokens,) → (tokens, dim)."""
@@ -221,6 +226,8 @@ class MatchingModel(nn.Module):
         words: Sequence[Sequence[int]] = (),
         anchors: Anchors | None = None,
         memory: LabelMemory | None = None,
+        weights: torch.Tensor | None = None,
+        adjustment: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
         """The loss of a batch: matching its texts with all labels, the distance from anchors, or both.
 
@@ -237,6 +244,8 @@ class MatchingModel(nn.Module):
             words: The token ids of each label text, where labels are words of the embedding table
             anchors: Vectors that those of some rows are pulled to
             memory: The last known vectors of all label texts, if a step does not encode all of them
+            weights: (texts,) how much each text counts
+            adjustment: (K,) what the loss adds to the logits of each label: more for labels with more rows
         """
         inputs, encoded = self._encode_pooled(groups, texts)  # (texts, masks, dim), (F, masks, dim)
         losses, scores = [], inputs.new_empty(0)
@@ -247,7 +256,7 @@ class MatchingModel(nn.Module):
                 rows, encoded, scores = self._sampled_scores(inputs, targets, layout, memory)
                 if anchors is not None and memory.held is not None:
                     anchors = anchors.followed_by(memory.held[rows])
-            losses.append(self._matching_loss(scores, targets))
+            losses.append(self._matching_loss(scores, targets, weights, adjustment))
         if anchors is not None:
             means = [part.mean(dim=1, keepdim=True) for part in (inputs, encoded) if part is not None]
             vectors = torch.cat(means)  # (rows, 1, dim): the two prompts may differ in their number of masks
@@ -289,12 +298,21 @@ class MatchingModel(nn.Module):
             scores = torch.where(encoded, scores, scores + shift)
         return rows, vectors, scores
 
-    def _matching_loss(self, scores: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        if not self.multi_label:
-            return cross_entropy(scores, targets)
-        # Summed over labels: a mean would fade as the number of labels grows, while a text keeps its few.
-        losses = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none")
-        return losses.sum(dim=1).mean()
+    def _matching_loss(
+        self,
+        scores: torch.Tensor,
+        targets: torch.Tensor,
+        weights: torch.Tensor | None,
+        adjustment: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """The mean loss of texts by their logits (texts, K)."""
+        if self.multi_label:
+            # Summed over labels: a mean would fade as the number of labels grows, while a text keeps its few.
+            losses = binary_cross_entropy_with_logits(scores, targets.to(scores.dtype), reduction="none").sum(dim=1)
+        else:
+            adjusted = scores if adjustment is None else scores + adjustment.to(scores)
+            losses = cross_entropy(adjusted, targets, reduction="none")  # (texts,)
+        return losses.mean() if weights is None else (losses * weights.to(losses)).mean()
 
     # -- encoding --------------------------------------------------------------------------------------------
 

@@ -165,6 +165,11 @@ def _with_head(folder: Path, **options: Any) -> tuple[Any, bool]:
         )
     except ValueError:  # a family without such a head
         return None, False
+    except AttributeError as error:  # the newer form of DeBERTa, before transformers 5.20
+        raise MaskMatchError(
+            f"This version of transformers cannot load the word head of {folder.name} ({error}); upgrade it with "
+            'pip install -U "transformers>=5.20,<6".'
+        ) from error
     # Transformers initialises missing weights at random.
     return model.eval(), all(_inside(model, name) for name in loading["missing_keys"])
 

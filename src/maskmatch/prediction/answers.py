@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maskmatch.labels import LabelSet
+    from maskmatch.prediction.pipeline import Pipeline
     from maskmatch.prompts import TokenizedPrompts
 
 logger = logging.getLogger("maskmatch")
@@ -39,11 +40,18 @@ def labels_above(
     return [[labels[place] for place in places[own].tolist()] for places, own in zip(order, applies, strict=True)]
 
 
-def warn_truncated(prompts: TokenizedPrompts, max_length: int) -> int:
-    """Warn how many texts were truncated, if any; returns their number."""
-    cut = int(prompts.cut.sum())
+def warn_about_texts(prompts: TokenizedPrompts, max_length: int) -> int:
+    """Warn how many texts were truncated, and how many the encoder cannot read; returns how many were truncated."""
+    cut, unknown = int(prompts.cut.sum()), int(prompts.is_unknown.sum())
     if cut:
         logger.warning("%d of %d texts were longer than %d tokens and were truncated.", cut, len(prompts), max_length)
+    if unknown:
+        logger.warning(
+            "In %d of %d texts most words are unknown to the encoder, so their answers mean little. The default reads "
+            "English; for other languages choose an encoder that reads them.",
+            unknown,
+            len(prompts),
+        )
     return cut
 
 
@@ -87,3 +95,34 @@ def json_answer(
         label = best if probability >= abstain else none_label
         return {"label": label, "probability": round(probability, DIGITS), "top_k": top_k}
     return {"labels": list(applying), "top_k": top_k}
+
+
+def json_answers(
+    pipeline: Pipeline,
+    lists: Sequence[Sequence[tuple[Hashable, float]]],
+    far: NDArray[np.float64] | None,
+    k: int,
+    *,
+    threshold: float | None = None,
+    abstain: float | None = None,
+    none_label: Hashable = None,
+) -> list[dict[str, Any]]:
+    """The answers for texts by their nearest labels, and their novelty (n,) if it was computed.
+
+    Args:
+        pipeline: The pipeline that ranked the labels.
+        lists: Per text, labels with their probabilities, best first.
+        far: The novelty of each text, or None.
+        k: How many labels to list.
+        threshold: With several labels per text: the probability from which a label applies; None: the classifier's.
+        abstain: With one label per text: the probability below which the answer is ``none_label``; None: its own.
+        none_label: The answer below that.
+    """
+    config = pipeline.config
+    least = config.abstain if abstain is None else abstain
+    answers = []
+    for place, pairs in enumerate(lists):
+        applying = pipeline.applying(pairs, threshold) if config.multi_label else None
+        answer = json_answer(pairs, k, applying, abstain=least, none_label=none_label)
+        answers.append(answer if far is None else {**answer, "novelty": round(float(far[place]), DIGITS)})
+    return answers

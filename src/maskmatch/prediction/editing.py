@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from maskmatch.data import Examples, take_examples, take_texts
 from maskmatch.errors import MaskMatchError
 from maskmatch.files import locked, resolved
-from maskmatch.labels import LabelSet
+from maskmatch.labels import Label, LabelSet
 from maskmatch.labels.targets import row_labels
 from maskmatch.prediction.pipeline import paired_answers
 from maskmatch.prediction.predictor import Predictor
@@ -67,8 +67,9 @@ class EditablePredictor(Predictor):
         add: LabelsLike | None = None,
         rename: Mapping[Hashable, Hashable] | None = None,
         remove: Sequence[Hashable] = (),
+        change: LabelsLike | None = None,
     ) -> Own:
-        """Remove labels, rename others and add some, all at once: a prediction sees all of these edits, or none.
+        """Remove labels, rename or change others and add some, all at once: a prediction sees all edits, or none.
 
         If one of them is wrong, nothing changes.
 
@@ -76,16 +77,24 @@ class EditablePredictor(Predictor):
             add: Labels to add.
             rename: New names by the labels that get them.
             remove: Labels to remove.
+            change: Labels that keep their ids, with new names, descriptions, phrases, words and examples. What training
+                taught about them stays.
         """
-        edits: dict[str, Any] = {"add": add, "rename": rename or {}, "remove": remove}
+        steps = edit_steps(self.bank.known_labels, add, rename or {}, remove, change)
         bank = self.bank
         if bank.learns_rows:  # a copy would share what is edited
-            bank.edit(**edits)
+            with bank.lock:
+                labels = bank.known_labels
+                for edits in steps:  # all of them are checked before any is made
+                    labels = bank.edited(labels, **edits)[2]
+                for edits in steps:
+                    bank.edit(**edits)
             return self._edited()
         taken = False
         while not taken:  # until no other thread has edited meanwhile
             version, trial = bank.version, bank.copy()
-            trial.edit(**edits)
+            for edits in steps:
+                trial.edit(**edits)
             self.pipeline_with(trial)  # encodes new names, while predictions go on
             taken = bank.take(trial, version)
         return self._edited()
@@ -162,3 +171,27 @@ class EditablePredictor(Predictor):
             truth=None if truth is None else row_labels(examples, own.known_labels, False),
             ids=ids,
         )
+
+
+def edit_steps(
+    labels: LabelSet,
+    add: LabelsLike | None,
+    rename: Mapping[Hashable, Hashable],
+    remove: Sequence[Hashable],
+    change: LabelsLike | None,
+) -> list[dict[str, Any]]:
+    """The edits of a label bank that make all of these edits, one after the other.
+
+    Labels that change get a name that no label has first: so they may exchange their names and words.
+    """
+    last: dict[str, Any] = {"add": add, "rename": dict(rename), "remove": remove}
+    if change is None:
+        return [last]
+    changed = LabelSet.of(change)
+    for id_ in changed:
+        labels.position(id_)  # raises if there is no such label
+        if id_ in rename or (id_ in remove and not isinstance(remove, str)):
+            raise MaskMatchError(f"The label {id_!r} cannot be changed and renamed or removed at once.")
+    between = {id_: Label(id_, f"(changed {number})") for number, id_ in enumerate(changed)}
+    final = {**rename, **{label.id: label for label in changed.labels}}
+    return [{"add": None, "rename": between, "remove": remove}, {"add": add, "rename": final, "remove": ()}]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.prediction.answers import Predictions, check_count, labels_above, warn_truncated
+from maskmatch.prediction.answers import Predictions, check_count, labels_above, warn_about_texts
 from maskmatch.prediction.label_scorer import logsumexp
 from maskmatch.prediction.overlap import prefetched
 from maskmatch.prediction.search import ExactSearch, make_search
@@ -20,6 +20,7 @@ from maskmatch.prediction.search import probabilities as probabilities_of
 from maskmatch.progress import progress_bar, showing_progress
 from maskmatch.prompts import FieldText, tokenize_texts
 from maskmatch.prompts.batches import BATCH_SIZE, PaddedBatch, length_groups
+from maskmatch.prompts.windows import all_windows, mean_of_windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -112,6 +113,11 @@ class Pipeline:
     def vectors(self, prompts: TokenizedPrompts, batch_size: int = BATCH_SIZE, task: str = "encoding texts") -> Vectors:
         """Row numbers and their input vectors (rows, masks, dim), in batches of similar length."""
         check_count(batch_size, "batch_size")
+        if prompts.windows is not None:
+            windows, owners = all_windows(prompts)
+            vectors = _in_order(list(self.vectors(windows, batch_size, task)))
+            yield np.arange(len(prompts)), mean_of_windows(vectors, owners, len(prompts))
+            return
         groups = length_groups(prompts.lengths, batch_size)
         computed = self._run(self.runtime, prompts, groups)
         with progress_bar(len(prompts), task, "text") as bar:
@@ -258,7 +264,7 @@ class Pipeline:
             )
 
         for chunk, prompts in prefetched(chunks, tokenize):
-            warn_truncated(prompts, self.config.max_length)
+            warn_about_texts(prompts, self.config.max_length)
             with showing_progress(verbose):  # not around the yield: another thread may go on
                 ranked, far = self.answers(prompts, k, batch_size, threshold=threshold, novelty=novelty)
             yield chunk, prompts, ranked, far
@@ -362,6 +368,9 @@ class Pipeline:
 
 def encode_prompts(runtime: Runtime, prompts: TokenizedPrompts, pad_id: int) -> NDArray[np.float32]:
     """The vectors of prompts, in their order: (n, masks, dim)."""
+    if prompts.windows is not None:
+        windows, owners = all_windows(prompts)
+        return mean_of_windows(encode_prompts(runtime, windows, pad_id), owners, len(prompts))
     groups = length_groups(prompts.lengths, BATCH_SIZE)
     batches = (PaddedBatch.of(prompts, rows, pad_id) for rows in groups)
     return _in_order(list(zip(groups, runtime.map(batches), strict=True)))

@@ -13,7 +13,7 @@ from maskmatch.config.matcher import check_threshold
 from maskmatch.data import Examples, take_examples, take_texts
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels.targets import has_several, row_labels
-from maskmatch.prediction.answers import check_count, warn_truncated
+from maskmatch.prediction.answers import check_count, warn_about_texts
 from maskmatch.prediction.pipeline import FIRST_LABELS, Pipeline
 from maskmatch.progress import showing_progress
 from maskmatch.prompts.batches import BATCH_SIZE
@@ -44,6 +44,8 @@ class Predictor:
     Attributes:
         report_: The last evaluation report.
         predicted_: The predictions of the last evaluation: a label per text, or a list of labels per text.
+        right_: Whether each of them is right.
+        confidence_: The probability of each predicted label; None with several labels per text.
         cut_: How many texts of the last call were truncated.
         verbose: Whether long calls show their progress.
     """
@@ -51,6 +53,8 @@ class Predictor:
     def __init__(self, *, verbose: bool = True) -> None:
         self.report_: EvaluationReport | None = None
         self.predicted_: list[Any] | None = None
+        self.right_: list[bool] | None = None
+        self.confidence_: NDArray[np.float64] | None = None
         self.cut_ = 0
         self.verbose = verbose
 
@@ -191,11 +195,14 @@ class Predictor:
         from maskmatch.evaluation import evaluate_predictions, find_metric
 
         metric = None if metric is None else find_metric(metric)  # before the work, not after it
-        examples = take_examples(texts, labels, self.config.fields)
+        examples = take_examples(texts, labels, self.config.fields, multi_label=self.config.multi_label)
         assert examples.labels is not None
         multi_label = self.config.multi_label
         if has_several(examples.labels) and not multi_label:
-            raise MaskMatchError("These rows have several labels each, but the classifier gives one label per text.")
+            raise MaskMatchError(
+                "These rows have several labels each, but the classifier gives one label per text; it needs "
+                "multi_label=True (--multi-label)."
+            )
         truth = row_labels(examples, self.labels, multi_label)
         started = time.perf_counter()
         pipeline, prompts = self._tokenize(examples.texts)
@@ -220,7 +227,9 @@ class Predictor:
             usual_metric=self.config.task.metric,
             notes=self.notes,
         )
-        self.predicted_ = predictions.labels
+        self.predicted_, self.confidence_ = predictions.labels, predictions.confidence
+        pairs = zip(truth, predictions.labels, strict=True)
+        self.right_ = [set(true) == set(found) if multi_label else true == found for true, found in pairs]
         self._evaluated(self.report_)
         return self.report_
 
@@ -231,7 +240,7 @@ class Predictor:
         """The pipeline, and texts in their prompts; warns about those that were truncated."""
         pipeline = self.pipeline if pipeline is None else pipeline
         prompts = pipeline.tokenize(take_texts(texts, self.config.fields, allow_empty=True))
-        self.cut_ = warn_truncated(prompts, self.config.max_length)
+        self.cut_ = warn_about_texts(prompts, self.config.max_length)
         return pipeline, prompts
 
     def least_probability(self, abstain: float | None = None) -> float:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from maskmatch.prompts.windows import Windows
+
 
 @dataclass(frozen=True)
 class TokenizedPrompts:
@@ -25,6 +27,8 @@ class TokenizedPrompts:
         others: The same texts in the further prompts of a prompt pool.
         label_prompts: If labels are encoded together with each text: the prompts of all F label texts with the first
             text, then with the second text, and so on, (n * F).
+        windows: The further windows of texts that are read in several.
+        unknown: Whether most tokens of a field are unknown to the encoder, (n,); None: not looked at.
     """
 
     input_ids: list[NDArray[np.int32]]
@@ -32,6 +36,8 @@ class TokenizedPrompts:
     cut: NDArray[np.bool_]
     others: tuple[TokenizedPrompts, ...] = ()
     label_prompts: TokenizedPrompts | None = None
+    windows: Windows | None = None
+    unknown: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.input_ids)
@@ -53,6 +59,7 @@ class TokenizedPrompts:
             [ids for part in parts for ids in part.input_ids],
             np.concatenate(positions),
             np.concatenate([part.cut for part in parts]),
+            unknown=np.concatenate([part.is_unknown for part in parts]),
         )
 
     def select(self, rows: Sequence[int] | NDArray[np.int64]) -> TokenizedPrompts:
@@ -63,7 +70,26 @@ class TokenizedPrompts:
         if labels is not None:
             per_text = len(labels) // max(1, len(self))  # F
             labels = labels.select((rows[:, None] * per_text + np.arange(per_text)).ravel())
-        return TokenizedPrompts(ids, self.mask_positions[rows], self.cut[rows], others, labels)
+        windows = None if self.windows is None else self.windows.select(rows)
+        unknown = None if self.unknown is None else self.unknown[rows]
+        return TokenizedPrompts(ids, self.mask_positions[rows], self.cut[rows], others, labels, windows, unknown)
+
+    def replaced(self, rows: NDArray[np.int64], by: TokenizedPrompts) -> TokenizedPrompts:
+        """The same prompts, but for some rows, which are those of other prompts."""
+        ids, positions, cut, unknown = (
+            list(self.input_ids),
+            *(values.copy() for values in (self.mask_positions, self.cut, self.is_unknown)),
+        )
+        for row, own in zip(rows.tolist(), by.input_ids, strict=True):
+            ids[row] = own
+        positions[rows], cut[rows], unknown[rows] = by.mask_positions, by.cut, by.is_unknown
+        others = tuple(one.replaced(rows, other) for one, other in zip(self.others, by.others, strict=True))
+        return TokenizedPrompts(ids, positions, cut, others, unknown=unknown)
+
+    @property
+    def is_unknown(self) -> NDArray[np.bool_]:
+        """Whether most tokens of a text are unknown to the encoder: (n,)."""
+        return np.zeros(len(self), bool) if self.unknown is None else self.unknown
 
     def with_labels(self, label_prompts: TokenizedPrompts) -> TokenizedPrompts:
         """Add the prompts of all labels with each text. A text counts as truncated if it is in any of its prompts."""
@@ -77,10 +103,13 @@ class TokenizedPrompts:
 
     @cached_property
     def tokens(self) -> NDArray[np.int64]:
-        """The number of tokens of each text, (n,), summed over its prompts and the label prompts that contain it."""
+        """The number of tokens of each text, (n,), summed over its prompts, windows and the label prompts with it."""
         counts = [self._own_lengths, *(other.tokens for other in self.others)]
         if self.label_prompts is not None:
             counts.append(self.label_prompts.tokens.reshape(len(self), -1).sum(axis=1))
+        if self.windows is not None:
+            further = np.bincount(self.windows.owners, self.windows.prompts.tokens, minlength=len(self))
+            counts.append(further.astype(np.int64))
         return np.asarray(np.sum(counts, axis=0))
 
     @property

@@ -164,6 +164,8 @@ def tokenize_texts(
         if is_blank(text):
             raise MaskMatchError(f"Text {row}: {blank_message()} ({text!r}); give some words, or leave it out.")
     rows = [field_texts(text, config.fields, row) for row, text in enumerate(texts, first_row)]
+    if config.long_texts == "windows":
+        return tokenizer.windowed(config.prompts, rows)
     prompts = tokenizer.pooled(config.prompts, rows)
     if not config.labels_in_context or labels is None:
         return prompts

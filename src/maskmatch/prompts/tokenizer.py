@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,12 @@ from maskmatch.prompts.batches import TokenizedPrompts
 from maskmatch.prompts.fields import FieldText, FieldTexts
 from maskmatch.prompts.truncation import Token, fixed_length, shorten_long_text, truncate
 from maskmatch.prompts.vocabulary import Vocabulary
+from maskmatch.prompts.windows import Offsets, Windows, joined_cut, split_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
     from transformers import PreTrainedTokenizerBase
 
     from maskmatch.prompts.template import Part, Prompt
@@ -78,6 +81,7 @@ class PromptTokenizer:
             raise MaskMatchError(f"max_length is {max_length}; it must be at least {MIN_MAX_LENGTH} tokens.")
         self.max_length = max_length
         self._compiled: dict[str, list[_Fixed | _Filled]] = {}
+        self._lengths: dict[str, int] = {}  # by template
 
     def __call__(self, prompt: Prompt, rows: Sequence[FieldTexts]) -> TokenizedPrompts:
         """Fill and tokenise a prompt for each row of field texts."""
@@ -99,13 +103,67 @@ class PromptTokenizer:
         tokens = chain.from_iterable(chain.from_iterable(zip(*columns, strict=True)))
         flat = np.fromiter(tokens, dtype=np.int32, count=int(lengths.sum()))
         input_ids = [flat[start:end] for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=False)]
-        return TokenizedPrompts(input_ids, np.ascontiguousarray(starts[masks].T), cut)
+        unknown = self._mostly_unknown(prompt, flat, lengths)
+        return TokenizedPrompts(input_ids, np.ascontiguousarray(starts[masks].T), cut, unknown=unknown)
+
+    def _mostly_unknown(
+        self, prompt: Prompt, tokens: NDArray[np.int32], lengths: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Whether at least half of the tokens of a row's fields are unknown: (n,).
+
+        Args:
+            prompt: The prompt.
+            tokens: The tokens of all rows.
+            lengths: (segments, n), how many tokens each segment of each row has.
+        """
+        if self.vocabulary.unknown_id is None or not len(tokens):
+            return np.zeros(lengths.shape[1], bool)
+        counts = np.cumsum(np.concatenate([[0], tokens == self.vocabulary.unknown_id]))
+        sizes = lengths.sum(axis=0)
+        ends = np.cumsum(sizes)
+        unknown = counts[ends] - counts[ends - sizes]  # (n,)
+        return np.asarray((unknown > 0) & (2 * unknown >= sizes - self._length_alone(prompt)))
+
+    def _length_alone(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has without its fields."""
+        if prompt.template not in self._lengths:
+            empty = dict.fromkeys(prompt.fields, FieldText(""))
+            self._lengths[prompt.template] = self.max_length - self.room([prompt], empty)
+        return self._lengths[prompt.template]
 
     def pooled(self, prompts: Sequence[Prompt], rows: Sequence[FieldTexts]) -> TokenizedPrompts:
         """Tokenise each prompt of a pool for each row. A text counts as truncated if it is in any of them."""
         first, *others = [self(prompt, rows) for prompt in prompts]
         cut = np.any([first.cut, *(each.cut for each in others)], axis=0)
         return replace(first, cut=cut, others=tuple(others)) if others else first
+
+    def windowed(self, prompts: Sequence[Prompt], rows: Sequence[FieldTexts]) -> TokenizedPrompts:
+        """Tokenise each prompt of a pool for each row; a text that is too long is read in several windows."""
+        tokenized = self.pooled(prompts, rows)
+        long = np.flatnonzero(tokenized.cut)
+        if not len(long):
+            return tokenized
+        room = partial(self.room, prompts)
+        split = [split_row(rows[row], room, self.offsets, self.max_length) for row in long.tolist()]
+        first = self.pooled(prompts, [windows[0] for windows, _ in split])
+        further = self.pooled(prompts, [window for windows, _ in split for window in windows[1:]])
+        owners = np.repeat(long, [len(windows) - 1 for windows, _ in split])
+        first = replace(first, cut=first.cut | np.array([cut for _, cut in split]))
+        tokenized = tokenized.replaced(long, first)
+        cut = joined_cut(tokenized.cut, further.cut, owners)
+        return replace(tokenized, cut=cut, windows=Windows(further, owners) if len(owners) else None)
+
+    def room(self, prompts: Sequence[Prompt], row: FieldTexts) -> int:
+        """How many tokens more than these fields the prompts have room for."""
+        filled = [
+            sum(len(segment.ids if isinstance(segment, _Fixed) else self._fill(segment, [row])[0]) for segment in each)
+            for each in map(self._compile, prompts)
+        ]
+        return self.max_length - max(filled)
+
+    def offsets(self, text: str) -> Offsets:
+        """Where each token of a text starts and ends, in characters."""
+        return list(self._backend.encode(text, add_special_tokens=False).offsets)
 
     def words(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of words as inside a sentence, without special tokens; at least one id per word."""

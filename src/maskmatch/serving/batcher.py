@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.prediction.pipeline import encode_prompts
 from maskmatch.prompts.batches import BATCH_SIZE, LENGTH_RATIO, PaddedBatch
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class _Row:
         prompts: Once it is tokenised: the prompts of all texts that were tokenised together.
         row: Its row in ``prompts``.
         length: How many tokens it has.
+        windowed: Whether it is read in several windows; it is then a batch by itself.
     """
 
     job: _Job
@@ -87,6 +89,7 @@ class _Row:
     prompts: TokenizedPrompts | None = None
     row: int = 0
     length: int = 0
+    windowed: bool = False
 
 
 class Batcher:
@@ -230,8 +233,11 @@ class Batcher:
             return [job for row in rows for job in self._tokenise([row])]
         except Exception as error:  # a mistake of ours must not end the thread, nor fail the requests of others
             return _fail(rows[0], error) if len(rows) == 1 else [job for row in rows for job in self._tokenise([row])]
-        for place, (row, length) in enumerate(zip(rows, prompts.lengths.tolist(), strict=True)):
-            row.prompts, row.row, row.length = prompts, place, length
+        windowed = set() if prompts.windows is None else set(prompts.windows.owners.tolist())
+        lengths, tokens = prompts.lengths.tolist(), prompts.tokens.tolist()
+        for place, row in enumerate(rows):
+            row.prompts, row.row, row.windowed = prompts, place, place in windowed
+            row.length = tokens[place] if row.windowed else lengths[place]
         return []
 
     def _take(self) -> list[_Row]:
@@ -242,7 +248,8 @@ class Batcher:
         most_rows = _part(len(rows), self._workers)
         first = rows[0]
         taken, longest, shortest = [first], first.length, first.length
-        for row in sorted(rows[1:], key=lambda row: abs(row.length - first.length)):
+        others = [] if first.windowed else [row for row in rows[1:] if not row.windowed]
+        for row in sorted(others, key=lambda row: abs(row.length - first.length)):
             most, least = max(longest, row.length), min(shortest, row.length)
             full = len(taken) == most_rows or most * (len(taken) + 1) > self._max_tokens
             ratio = LENGTH_RATIO if len(taken) < LEAST_ROWS else LITTLE_PADDING
@@ -296,6 +303,9 @@ class Batcher:
         # In a pool, each text in the first prompt comes first, then each in the second, and so on.
         pools = [parts, *([part.others[place] for part in parts] for place in range(len(parts[0].others)))]
         first, *others = (part for pool in pools for part in pool)
+        if rows[0].windowed:
+            self._observe(1, rows[0].length, self.waiting)
+            return encode_prompts(self._runtime, first, self._pad_id)
         prompts = first.followed_by(*others)
         batch = PaddedBatch.of(prompts, np.arange(len(prompts)), self._pad_id)
         self._observe(len(rows), int(batch.attention_mask.sum()), self.waiting)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maskmatch import __version__
 from maskmatch.config.methods import find_method
 from maskmatch.config.tasks import find_task
+from maskmatch.errors import MissingPackageError
 from maskmatch.files import locked
 from maskmatch.storage.export.folder import is_export
 from maskmatch.storage.layout import EXPORT_FORMAT
@@ -31,6 +33,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "maskmatch"
 
 
+def default_export_folder(task: str) -> Path:
+    """Where the int8 export of the default for a task is cached."""
+    return cache_folder() / f"default-{task}-{_version()}"
+
+
 def default_export(task: str, *, making: Callable[[], None] = lambda: None) -> Path:
     """The folder of the default as an int8 export for a task; it is made if it is not there yet.
 
@@ -38,8 +45,13 @@ def default_export(task: str, *, making: Callable[[], None] = lambda: None) -> P
         task: The name of the task, whose prompts it has.
         making: Called before it is made, which takes some seconds.
     """
-    folder = cache_folder() / f"default-{task}-{_version()}"
+    folder = default_export_folder(task)
     if not is_export(folder):
+        if find_spec("torch") is None:
+            raise MissingPackageError(
+                f"There is no export of the default encoder in {folder}, and making one needs torch, which is not "
+                "installed; name an export of your own, or copy that folder from a machine with torch.",
+            )
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             if not is_export(folder):

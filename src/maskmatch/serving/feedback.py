@@ -15,6 +15,9 @@ from maskmatch.serving.errors import RequestError
 MOST_BYTES = 100_000_000
 """How large the file may become: whoever may classify can make it grow."""
 
+LOCK_SECONDS = 5.0
+"""How long to wait for another process that appends to the file."""
+
 
 @dataclass(frozen=True)
 class FeedbackFile:
@@ -43,7 +46,7 @@ class FeedbackFile:
         """Append one row, whole; a line that a crash has cut off is ended first."""
         line = json.dumps(row).encode() + b"\n"
         try:
-            with locked(self.path), self.path.open("a+b") as file:
+            with locked(self.path, LOCK_SECONDS), self.path.open("a+b") as file:
                 size = file.seek(0, os.SEEK_END)
                 if size + len(line) > MOST_BYTES:
                     raise RequestError(507, "feedback_full", "The feedback file is full.")

@@ -79,9 +79,15 @@ class Server(uvicorn.Server):
                 sys.stderr.flush()
 
 
-def run(models: Sequence[str], task: str, config: ServeConfig) -> None:
-    """Serve until the process is asked to stop."""
-    loaded = load_all(models, task)  # with several workers it is loaded again by each; what is wrong is reported here
+def run(loaded: Sequence[Loaded], models: Sequence[str], task: str, config: ServeConfig) -> None:
+    """Serve until the process is asked to stop.
+
+    Args:
+        loaded: The classifiers. Several workers load them again, each for itself.
+        models: Their folders.
+        task: The task of the embedded default.
+        config: The settings of the server.
+    """
     Tokens.load(config.token_file)
     FeedbackFile.open(config.feedback_file)
     _log_to_stderr()

@@ -93,7 +93,14 @@ class LabelInfo(BaseModel):
 class LabelsResponse(BaseModel):
     """The labels of a classifier, its task, and the fields of its texts."""
 
+    model_config = ConfigDict(protected_namespaces=())
     model: str
+    model_hash: str | None = Field(
+        None, description="What identifies the files that it was loaded from; null for the default."
+    )
+    abstain: float = Field(
+        0.0, description="With one label per text: below this probability it gives no label, unless a request says so."
+    )
     etag: str
     task: str
     fields: list[str]

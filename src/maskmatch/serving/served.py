@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import LabelSet, label_to_json
-from maskmatch.prediction.answers import DIGITS, json_answer
+from maskmatch.prediction.answers import json_answers
 from maskmatch.prediction.label_scorer import use_one_blas_thread
 from maskmatch.serving.batcher import Batcher, QueueFullError
 from maskmatch.serving.errors import RequestError, invalid, overloaded
 from maskmatch.serving.loading import load_predictor
-from maskmatch.storage.integrity import revision
-from maskmatch.storage.layout import CONFIG_FILE, EXPORT_FILE
+from maskmatch.storage.layout import folder_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -137,7 +134,7 @@ class ServedModel:
         self._editing, self._previewing = asyncio.Lock(), asyncio.Lock()
         self._encoding = 0  # how many sets of labels are encoded, or wait for it
         self._encoder = ThreadPoolExecutor(1, "maskmatch labels")
-        self._revision = self._folder_revision()
+        self.model_hash = self._folder_hash()
         self.current = predictor.pipeline
         self._batcher = self._new_batcher()
         use_one_blas_thread()
@@ -173,7 +170,9 @@ class ServedModel:
 
     async def classify(self, texts: Sequence[Any], wanted: Wanted, labels: Any = None) -> Answered:
         """Classify texts with the labels of the classifier, or with others."""
-        pipeline = await self._pipeline(labels)
+        batcher, pipeline = self._batcher, await self._pipeline(labels)
+        while batcher is not self._batcher:  # the folder was loaded again meanwhile: these labels are another encoder's
+            batcher, pipeline = self._batcher, await self._pipeline(labels)
         if wanted.threshold is not None and not self.multi_label:
             raise invalid("threshold needs a classifier that gives several labels per text; use abstain.")
         if wanted.abstain is not None and self.multi_label:
@@ -187,7 +186,7 @@ class ServedModel:
             answers, tokens = await _apart(lambda: _with_each_text(pipeline, texts, wanted, k))
         else:
             try:
-                answers, tokens = await self._batcher.classify(texts, Scoring(pipeline, wanted, k))
+                answers, tokens = await batcher.classify(texts, Scoring(pipeline, wanted, k))
             except QueueFullError:
                 raise overloaded() from None
         self._metrics.texts.inc(sum("error" not in answer for answer in answers))
@@ -208,7 +207,7 @@ class ServedModel:
             raise invalid(str(error)) from error
         if len(label_set) < 2 and not self.multi_label:
             raise invalid("One label cannot be told from others; give at least two.")
-        key = _digest(label_set)
+        key = label_set.digest
         known = self._sets.get(key)
         if known is None:
             known = self._sets[key] = asyncio.ensure_future(self._encode(label_set))
@@ -254,7 +253,7 @@ class ServedModel:
     @property
     def etag(self) -> str:
         """Changes with the labels."""
-        return f'"{_digest(self.labels)[:32]}"'
+        return f'"{self.labels.digest[:32]}"'
 
     def labels_json(self) -> list[dict[str, Any]]:
         """The labels as plain JSON."""
@@ -307,7 +306,7 @@ class ServedModel:
             if save:
                 assert self.folder is not None
                 predictor.save_pretrained(self.folder)
-                self._revision = self._folder_revision()
+                self.model_hash = self._folder_hash()
         except (MaskMatchError, OSError) as error:
             bank.take(before, bank.version)
             raise RequestError(
@@ -332,18 +331,16 @@ class ServedModel:
 
     # -- the folder ------------------------------------------------------------------------------------------
 
-    def _folder_revision(self) -> str | None:
+    def _folder_hash(self) -> str | None:
         """What identifies the content of the folder; None if there is none."""
-        if self.folder is None:
-            return None
-        return revision(self.folder / EXPORT_FILE) or revision(self.folder / CONFIG_FILE)
+        return None if self.folder is None else folder_hash(self.folder)
 
     async def watch(self) -> None:
         """Load the folder again whenever someone else has saved it, such as another worker."""
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             async with self._editing:
-                if self._folder_revision() in (None, self._revision):
+                if self._folder_hash() in (None, self.model_hash):
                     continue
                 try:
                     await self._reload()
@@ -351,9 +348,9 @@ class ServedModel:
                     logger.warning("%s could not be loaded again: %s", self.name, error)
 
     async def _reload(self) -> None:
-        now = self._folder_revision()
+        now = self._folder_hash()
         self.predictor = await _apart(lambda: load_predictor(str(self.folder)))
-        self._revision, self.current = now, self.predictor.pipeline
+        self.model_hash, self.current = now, self.predictor.pipeline
         before, self._batcher = self._batcher, self._new_batcher()
         self._sets.clear()
         await _apart(before.stop)
@@ -394,19 +391,10 @@ def _as_json(
     k: int,
 ) -> list[dict[str, Any]]:
     """The answers for texts by their nearest labels, and their novelty."""
-    lists, far = ranked
-    abstain = pipeline.config.abstain if wanted.abstain is None else wanted.abstain
-    answers = []
-    for place, pairs in enumerate(lists):
-        applying = pipeline.applying(pairs, wanted.threshold) if pipeline.config.multi_label else None
-        answer = json_answer(pairs, k, applying, abstain=abstain, none_label=wanted.none_label)
-        more: dict[str, Any] = {} if far is None else {"novelty": round(float(far[place]), DIGITS)}
-        if cut[place]:
-            more["truncated"] = True
-        answers.append({**answer, **more})
+    answers = json_answers(
+        pipeline, *ranked, k, threshold=wanted.threshold, abstain=wanted.abstain, none_label=wanted.none_label
+    )
+    for answer, is_cut in zip(answers, cut, strict=True):
+        if is_cut:
+            answer["truncated"] = True
     return answers
-
-
-def _digest(labels: LabelSet) -> str:
-    data = [label_to_json(label) for label in labels.labels]
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +39,7 @@ class Service:
         self.config, self.metrics = config, Metrics()
         self.tokens = Tokens.load(config.token_file)
         self.feedback = FeedbackFile.open(config.feedback_file)
+        self._writer = ThreadPoolExecutor(1, "maskmatch feedback")  # a slow disk holds up nothing else
         self._load = load
         self._models: dict[str, ServedModel] = {}
 
@@ -51,6 +53,7 @@ class Service:
             task.cancel()
         for model in self._models.values():
             model.stop()
+        self._writer.shutdown()
 
     @property
     def ready(self) -> bool:
@@ -80,6 +83,12 @@ class Service:
         if self.config.log_texts:
             request.state.content = list(texts)
         return served, await served.classify(texts, wanted, labels)
+
+    async def keep(self, feedback: dict[str, Any]) -> None:
+        """Append to the feedback file."""
+        if self.feedback is None:
+            raise RequestError(404, "no_feedback", "This server keeps no feedback; start it with --feedback-file.")
+        await asyncio.get_running_loop().run_in_executor(self._writer, self.feedback.append, feedback)
 
     def check_texts(self, texts: Sequence[Any]) -> None:
         """Raise if there are too many texts, or one of them is too long."""

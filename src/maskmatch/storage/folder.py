@@ -183,22 +183,17 @@ def push_classifier(classifier: Classifier, repo_id: str, *, private: bool, toke
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def new_classifier(
-    folder: Path, source: str, device: str | None, max_length: int | None, options: Mapping[str, Any]
-) -> Classifier:
+def new_classifier(encoder: Encoder, folder: Path, max_length: int | None, options: Mapping[str, Any]) -> Classifier:
     """A new classifier on a pretrained encoder.
 
     Args:
-        folder: The encoder's folder.
-        source: What to call it.
-        device: Where to compute; None: on a GPU if there is one.
+        encoder: The encoder.
+        folder: Its folder, which may hold a head, too.
         max_length: The maximum number of tokens of a prompted text; None: the default.
         options: Task, prompts, method, similarity and so on, as ``MatcherConfig.make`` takes them.
     """
-    encoder = Encoder.load(folder, source)
-    move_encoder(encoder, device)
     config = MatcherConfig.make(**options, max_length=encoder.max_length(max_length))
-    head = pretrained_head(folder, source) if config.method.has_word_head else None
+    head = pretrained_head(folder, encoder.source) if config.method.has_word_head else None
     bank = ModelBank.of(encoder, config, head)
     bank.learn(calibration=default_calibration(encoder.source, config))
     return Classifier(encoder, bank)

@@ -44,6 +44,11 @@ def is_saved(folder: Path) -> bool:
     return (folder / CONFIG_FILE).exists()
 
 
+def folder_hash(folder: Path) -> str | None:
+    """What identifies a saved classifier or an export: the SHA-256 of its JSON file, which has those of all others."""
+    return revision(folder / EXPORT_FILE) or revision(folder / CONFIG_FILE)
+
+
 def check_target(folder: Path, ours: Callable[[Path], bool] = is_saved, kind: str = "a saved classifier") -> None:
     """Raise if a folder holds anything but what is to be replaced, or cannot be written.
 

@@ -12,15 +12,14 @@ import torch
 
 from maskmatch.config.matcher import check_options
 from maskmatch.errors import MaskMatchError
-from maskmatch.files import locked, recover, resolved
+from maskmatch.files import locked, resolved
 from maskmatch.labels import LabelSet
-from maskmatch.model.encoder import find_model
 from maskmatch.prediction.editing import EditablePredictor
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.storage.copies import folder_bytes, load_bytes
-from maskmatch.storage.export.folder import is_export
-from maskmatch.storage.folder import Classifier, new_classifier, push_classifier, read_classifier, write_classifier
-from maskmatch.storage.layout import check_encoder, check_same_labels, check_unchanged, is_saved
+from maskmatch.storage.folder import Classifier, push_classifier, read_classifier, write_classifier
+from maskmatch.storage.layout import check_same_labels, check_unchanged
+from maskmatch.storage.pretrained import Pretrained
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +62,7 @@ class LoadedClassifier(EditablePredictor):
     @classmethod
     def from_pretrained(
         cls: type[Own],
-        model: str | Path | None = None,
+        model: str | Path | Pretrained | None = None,
         labels: LabelsLike | None = None,
         *,
         task: str | Task | None = None,
@@ -81,7 +80,7 @@ class LoadedClassifier(EditablePredictor):
 
         Args:
             model: None for the embedded default; the folder of a saved classifier or of an encoder; or the id
-                of either on the hub.
+                of either on the hub; or one that was loaded before, which the classifier takes as its own.
             labels: Names, ``{name: description}``, ``{name: [phrases]}``, or a LabelSet. May be left out if
                 ``fit`` follows.
             task: A preset ("topic", "intent", "sentiment", …), or a Task. It brings fields, prompts and a method.
@@ -99,21 +98,16 @@ class LoadedClassifier(EditablePredictor):
         options = {"task": task, "prompt": prompt, "label_prompt": label_prompt, "method": method, **options}
         check_options(options)  # before anything is loaded
         label_set = None if labels is None else LabelSet.of(labels)
-        if model is not None:
-            recover(Path(model).expanduser())
-        folder, source = find_model(model)
-        if is_export(folder):
-            raise MaskMatchError(f"{source} is an export; load it with ExportedMatcher.from_pretrained.")
-        if is_saved(folder):
-            matcher = cls(read_classifier(folder, source, device, verify=verify), source, verbose=verbose)
+        pretrained = model if isinstance(model, Pretrained) else Pretrained.load(model, device=device, verify=verify)
+        if pretrained.classifier is not None:
+            matcher = cls(pretrained.classifier, pretrained.source, verbose=verbose)
             matcher._reconfigure(options)
             if label_set is not None:
                 matcher._bank.replace(label_set)
                 matcher._evaluation = None
         else:
-            check_encoder(folder)
             length = options.pop("max_length", None)
-            matcher = cls(new_classifier(folder, source, device, length, options), verbose=verbose)
+            matcher = cls(pretrained.start(length, options), verbose=verbose)
             if label_set is not None:
                 matcher._bank.start_with(label_set)
         if options.get("threshold") is not None:

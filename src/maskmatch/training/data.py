@@ -22,6 +22,8 @@ from maskmatch.model.encoder import length_batches
 from maskmatch.model.model_bank import as_array
 from maskmatch.prediction.label_scorer import prepared
 from maskmatch.prediction.runtimes.torch import torch_pipeline
+from maskmatch.prompts.windows import all_windows
+from maskmatch.training.balance import NO_BALANCE, Balance
 from maskmatch.training.checkpoints import digest
 from maskmatch.training.label_sampling import LabelMemory, samples_labels
 
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from maskmatch.model.model_bank import ModelBank
     from maskmatch.prompts import TokenizedPrompts
 
+WINDOWS_TRAINED = 4
+"""How many windows of a long text are trained on at most, spread over the text."""
+
 ROWS_FOR_OFFSET = 256
 """How many training rows the offset of the logits is fitted to."""
 
@@ -45,6 +50,11 @@ class TrainingData:
     """Texts with their labels, tokenized once. A batch pools texts and label prompts."""
 
     texts: TokenizedPrompts
+    """What is trained on: texts, or windows of long ones."""
+    owners: NDArray[np.int64]
+    """(rows,), the text that each of them belongs to."""
+    whole: TokenizedPrompts
+    """The n texts with all their windows."""
     targets: NDArray[Any]  # (n,) positions of labels, or (n, K) of 0 and 1
     layout: LabelLayout
     label_prompts: TokenizedPrompts | None
@@ -58,6 +68,8 @@ class TrainingData:
     """The weight of that loss."""
     memory: LabelMemory | None = None
     """The last known vectors of the label texts, if a step does not encode all of them."""
+    balance: Balance = NO_BALANCE
+    """How much each text counts, and what the loss adds to the logits of labels with many rows."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -70,7 +82,7 @@ class TrainingData:
     @property
     def cut(self) -> int:
         """How many texts were truncated."""
-        return int(self.texts.cut.sum())
+        return int(self.whole.cut.sum())
 
     @property
     def stages(self) -> tuple[int, ...]:
@@ -79,7 +91,7 @@ class TrainingData:
 
     @property
     def tokens(self) -> NDArray[np.int64]:
-        """The number of tokens that a step encodes per text: (n,)."""
+        """The number of tokens that a step encodes per row: (rows,)."""
         return self.texts.tokens
 
     def batch(self, rows: Sequence[int]) -> dict[str, Any]:
@@ -95,11 +107,12 @@ class TrainingData:
         return {
             "groups": length_batches(pooled, self.pad_id),
             "texts": len(texts),
-            "targets": torch.from_numpy(self.targets[list(rows)]),
+            "targets": torch.from_numpy(self.targets[self.owners[list(rows)]]),
             "layout": self.layout,
             "words": self.label_words,
             "anchors": self._anchors(rows),
             "memory": self.memory,
+            **self.balance.batch(rows, self.owners),
         }
 
     def _anchors(self, rows: Sequence[int]) -> Anchors | None:
@@ -115,7 +128,8 @@ class TrainingData:
         both = (self.label_prompts, self.texts.label_prompts)
         labels = [ids for each in both if each is not None for ids in each.flat.input_ids]
         prompts = [*self.texts.flat.input_ids, *labels]
-        return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), repr(self.label_words).encode())
+        words = repr(self.label_words).encode()
+        return digest(*(ids.tobytes() for ids in prompts), self.targets.tobytes(), words, *self.balance.parts)
 
 
 def training_data(
@@ -125,6 +139,7 @@ def training_data(
     *,
     hold: float = 0.0,
     label_encoding: LabelEncoding = "full",
+    balance: Balance = NO_BALANCE,
 ) -> TrainingData:
     """Texts with their labels, tokenized once for a whole training run.
 
@@ -134,6 +149,7 @@ def training_data(
         rows: The labels of each text.
         hold: How much vectors are kept near those of now.
         label_encoding: Whether a step encodes all labels.
+        balance: What the loss does about labels with more rows than others.
     """
     config, layout, source = bank.config, bank.layout, bank.model.labels
     if config.labels_in_context and label_encoding == "sampled":
@@ -141,7 +157,8 @@ def training_data(
             f"The label prompt {config.label_prompt.template!r} names a field of the text, so all labels are "
             'read with each text; choose label_encoding "full" or "auto".'
         )
-    prompts = bank.tokenize(texts)
+    whole = bank.tokenize(texts)
+    prompts, owners = all_windows(whole, WINDOWS_TRAINED)
     label_prompts = None if config.labels_in_context else source.prompts(layout.texts, bank.reader)
     holds = hold > 0 and (config.labels_in_context or label_prompts is not None)  # else labels start from nothing
     held = current_vectors(bank, prompts) if holds else None
@@ -152,6 +169,8 @@ def training_data(
         memory = LabelMemory(label_prompts, layout, vectors, bank.tokenizer.vocabulary.pad_id, held=held_labels)
     return TrainingData(
         texts=prompts,
+        owners=owners,
+        whole=whole,
         targets=target_array(rows, bank.known_labels, config.multi_label),
         layout=layout,
         label_prompts=label_prompts,
@@ -160,6 +179,7 @@ def training_data(
         held=held,
         hold=hold if holds else 0.0,
         memory=memory,
+        balance=balance,
     )
 
 
@@ -191,9 +211,9 @@ def fit_offset(bank: ModelBank, data: TrainingData) -> None:
     A short training run learns which labels are more similar than others long before the offset has moved to the range
     of the encoder's similarities.
     """
-    some = np.unique(np.linspace(0, len(data.texts) - 1, ROWS_FOR_OFFSET, dtype=np.int64))
+    some = np.unique(np.linspace(0, len(data.whole) - 1, ROWS_FOR_OFFSET, dtype=np.int64))
     targets = np.asarray(data.targets[some])
-    scores = torch_pipeline(bank).scores(data.texts.select(some)).astype(np.float64)
+    scores = torch_pipeline(bank).scores(data.whole.select(some)).astype(np.float64)
     if targets.any():
         bank.model.similarity.shift_offset(_best_cut(targets, scores))
 
@@ -210,11 +230,12 @@ def centroids_and_scope(
         others: Texts that are known to be out of scope.
     """
     ids, rows = list(bank.known_labels), rows_per_label(data.targets)
-    vectors = as_array(bank.model.encode(data.texts.select(np.concatenate(list(rows.values())))))
+    vectors = as_array(bank.model.encode(data.whole.select(np.concatenate(list(rows.values())))))
     owners = np.repeat(np.arange(len(rows)), [len(own) for own in rows.values()])
-    counts = np.bincount(data.targets, minlength=len(ids))
-    weights = [training_weight(int(counts[place]), maximum) for place in rows]
-    centroids = Centroids.of([ids[place] for place in rows], vectors, owners, weights)
+    counts = data.balance.effective_counts(data.targets, len(ids))
+    weights = [training_weight(float(counts[place]), maximum) for place in rows]
+    own = None if data.balance.weights is None else data.balance.weights[np.concatenate(list(rows.values()))]
+    centroids = Centroids.of([ids[place] for place in rows], vectors, owners, weights, own)
     if bank.config.similarity.mask_join.late or not bank.config.similarity.row.unit_norm:
         return centroids, None
     outside = None if others is None else as_array(bank.model.encode(others))

@@ -19,6 +19,7 @@ from maskmatch.training.held_out import score_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from maskmatch.config.matcher import MatcherConfig
     from maskmatch.model.model_bank import ModelBank
     from maskmatch.training.calibration import HeldOut
 
@@ -28,7 +29,7 @@ WORST_SCORE = -1.0
 """The score of weights that are NaN or inf."""
 
 
-def take_dev(dev: Any, fields: Sequence[str]) -> Examples:
+def take_dev(dev: Any, config: MatcherConfig) -> Examples:
     """The rows of dev data: ``(texts, labels)``, or a table that holds both. Rows are returned as they are."""
     if isinstance(dev, Examples):
         return dev
@@ -36,7 +37,7 @@ def take_dev(dev: Any, fields: Sequence[str]) -> Examples:
         raise MaskMatchError("dev is (texts, labels), or a data frame that holds both.")
     texts, truth = (dev, None) if is_table(dev) else dev
     try:
-        return take_examples(texts, truth, fields)
+        return take_examples(texts, truth, config.fields, multi_label=config.multi_label)
     except MaskMatchError as error:
         raise MaskMatchError(f"In the dev data: {error}") from None
 
@@ -50,7 +51,7 @@ class DevData:
     """
 
     def __init__(self, dev: Any, bank: ModelBank) -> None:
-        examples = take_dev(dev, bank.config.fields)
+        examples = take_dev(dev, bank.config)
         labels, multi_label = bank.known_labels, bank.config.multi_label
         self._bank = bank
         try:

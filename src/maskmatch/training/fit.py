@@ -13,13 +13,22 @@ from transformers import set_seed
 
 from maskmatch.errors import MaskMatchError, TrainingDivergedError
 from maskmatch.labels.centroids import NO_CENTROIDS
-from maskmatch.labels.targets import check_trainable, has_several, label_set_of, row_labels
-from maskmatch.prediction.answers import warn_truncated
+from maskmatch.labels.targets import check_trainable, has_several, label_set_of, row_labels, target_array
+from maskmatch.prediction.answers import warn_about_texts
+from maskmatch.prompts.windows import all_windows
+from maskmatch.training.balance import balance_of, without_skew
 from maskmatch.training.calibration import ADDED_OFFSET, HeldOut, expected_temperature, fit_calibration, fit_curve
-from maskmatch.training.data import TrainingData, centroids_and_scope, fit_offset, kept_texts, training_data
+from maskmatch.training.data import (
+    WINDOWS_TRAINED,
+    TrainingData,
+    centroids_and_scope,
+    fit_offset,
+    kept_texts,
+    training_data,
+)
 from maskmatch.training.dev import DevData
 from maskmatch.training.held_out import cross_fitted, held_out_rows, row_separability, score_rows
-from maskmatch.training.loop import train
+from maskmatch.training.loop import ONE_TRAINING, train
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,31 +76,28 @@ def fit_bank(
     assert examples.labels is not None
     given, bank = bank, _for_rows(bank, examples.labels, trained)
     multi_label = bank.config.multi_label
-    rows = row_labels(examples, bank.labels, multi_label)
-    check_trainable(rows, bank.labels, multi_label)
-    labels = label_set_of(rows, examples.label_names, multi_label) if bank.labels is None else bank.labels
+    labels, known = _checked_rows(bank, examples, config)
+    texts, rows = known.texts, known.labels or []
     if config.example_share and not bank.config.uses_centroids:
         raise MaskMatchError(
             "example_share needs a method that reads label prompts by themselves, with as many masks as the input "
             "prompt, and one label per text; leave it out."
         )
     with_centroids = len(set(rows)) if bank.config.uses_centroids else 0
-    config = config.resolved(bank.config.method, len(rows), with_centroids)
-    labels, texts = labels.without_examples, examples.texts  # training rows replace the examples
+    config = config.resolved(bank.config.method, _rows_trained(bank, texts), with_centroids)
+    labels = labels.without_examples  # training rows replace the examples
     others = _checked_extras(bank, config, out_of_scope)
     # Rows of folds would not be new to a model that was trained on them before.
     blind = config.calibrate and dev is None and not trained
     out = held_out_rows(rows, multi_label, config.seed) if blind else []
-    with _restored_on_error(given):
+    train_on = partial(_trained, bank, labels, trained=trained)
+    with ONE_TRAINING, _restored_on_error(given):
         held, separable = None, None
         if blind and not out:
             separable = row_separability(bank, texts, rows)
-            held = cross_fitted(bank, texts, rows, config, partial(_train_fold, bank, labels, trained=trained))
-        kept = sorted(set(range(len(rows))) - set(out))
-        data = [texts[row] for row in kept], [rows[row] for row in kept]
-        training, summary, evaluate = _trained(
-            bank, labels, *data, dev=dev, config=config, callbacks=callbacks, trained=trained, others=others
-        )
+            held = cross_fitted(bank, texts, rows, config, lambda kept, fold: train_on(known.select(kept), fold)[0])
+        kept = known.select(sorted(set(range(len(rows))) - set(out)))
+        training, summary, evaluate = train_on(kept, config, dev=dev, callbacks=callbacks, others=others)
         if out:
             held = score_rows(training, [texts[row] for row in out], [rows[row] for row in out], "held out")
         if evaluate is not None and config.calibrate:
@@ -101,8 +107,23 @@ def fit_bank(
                 training, summary, held, seed=config.seed, evaluate=evaluate, separable=separable
             )
         if config.keep_texts:
-            training.learn(texts=kept_texts(training, *data))
+            training.learn(texts=kept_texts(training, kept.texts, kept.labels or []))
     return Fitted(training, summary)
+
+
+def _checked_rows(bank: ModelBank, examples: Examples, config: TrainingConfig) -> tuple[LabelSet, Examples]:
+    """The labels, and the rows to train on with the classifier's ids of their labels."""
+    several = bank.config.multi_label
+    if several and (config.class_weight is not None or config.logit_adjustment):
+        name = "logit_adjustment" if config.class_weight is None else "class_weight"
+        raise MaskMatchError(f"{name} needs one label per text; with several, give sample_weight.")
+    known = replace(examples, labels=row_labels(examples, bank.labels, several))
+    weighted = known.with_weight()
+    check_trainable(weighted.labels or [], bank.labels, several)
+    labels = bank.labels
+    if labels is None:  # a label whose rows have no weight is known all the same
+        labels = label_set_of(known.labels or [], examples.label_names, several)
+    return labels, weighted if several else without_skew(weighted, config)
 
 
 def _checked_extras(bank: ModelBank, config: TrainingConfig, out_of_scope: Sequence[Any]) -> TokenizedPrompts | None:
@@ -122,29 +143,38 @@ def _checked_extras(bank: ModelBank, config: TrainingConfig, out_of_scope: Seque
     return bank.tokenize(out_of_scope)
 
 
+def _rows_trained(bank: ModelBank, texts: Sequence[Any]) -> int:
+    """How many rows a pass over the texts has: long texts may be read in several windows."""
+    if bank.config.long_texts == "cut":
+        return len(texts)
+    return len(all_windows(bank.tokenize(texts), WINDOWS_TRAINED)[1])
+
+
 def _trained(
     bank: ModelBank,
     labels: LabelSet,
-    texts: Sequence[Any],
-    rows: Sequence[Any],
-    *,
-    dev: Any,
+    examples: Examples,
     config: TrainingConfig,
-    callbacks: Sequence[TrainerCallback],
+    *,
     trained: bool,
+    dev: Any = None,
+    callbacks: Sequence[TrainerCallback] = (),
     others: TokenizedPrompts | None = None,
 ) -> tuple[ModelBank, TrainingSummary, DevData | None]:
     """Train a copy of a bank on rows: the copy, a summary, and the dev data."""
+    texts, rows = examples.texts, examples.labels or []
     training = bank.copy()
     set_seed(config.seed)  # before anything is drawn, such as a label matrix
     training.start_training(labels, trained=trained)
-    data = training_data(training, texts, rows, hold=config.hold, label_encoding=config.label_encoding)
-    warn_truncated(data.texts, training.config.max_length)
+    balance = balance_of(target_array(rows, labels, training.config.multi_label), len(labels), config, examples.weights)
+    data = training_data(training, texts, rows, hold=config.hold, label_encoding=config.label_encoding, balance=balance)
+    warn_about_texts(data.whole, training.config.max_length)
     evaluate = None if dev is None else DevData(dev, training)
     if evaluate is not None:
-        warn_truncated(evaluate.prompts, training.config.max_length)
+        warn_about_texts(evaluate.prompts, training.config.max_length)
     training.mark_trained()  # before dev is evaluated: its probabilities must be those of the finished classifier
-    summary = replace(train(training.model, data, config, evaluate, callbacks), notes=training.notes)
+    summary = train(training.model, data, config, evaluate, callbacks)
+    summary = replace(summary, texts=len(texts), notes=training.notes)
     if config.example_share:
         summary = _add_centroids(training, data, summary, evaluate, others)
     if training.config.multi_label and summary.dev is None:
@@ -152,18 +182,6 @@ def _trained(
     elif training.config.multi_label and summary.dev is not None:
         training = training.with_config(replace(training.config, threshold=summary.dev["threshold"]))
     return training, summary, evaluate
-
-
-def _train_fold(
-    bank: ModelBank,
-    labels: LabelSet,
-    texts: Sequence[Any],
-    rows: Sequence[Any],
-    config: TrainingConfig,
-    *,
-    trained: bool,
-) -> ModelBank:
-    return _trained(bank, labels, texts, rows, dev=None, config=config, callbacks=(), trained=trained)[0]
 
 
 def calibrated(

@@ -129,7 +129,7 @@ def cross_fitted(
     texts: Sequence[Any],
     rows: Sequence[Any],
     config: TrainingConfig,
-    train: Callable[[Sequence[Any], Sequence[Any], TrainingConfig], ModelBank],
+    train: Callable[[Sequence[int], TrainingConfig], ModelBank],
 ) -> HeldOut | None:
     """The scores of rows by classifiers that were trained without them; None if there are too few rows.
 
@@ -140,7 +140,7 @@ def cross_fitted(
         texts: The texts.
         rows: Their labels.
         config: How to train.
-        train: Trains on rows, and returns the bank.
+        train: Trains on the rows with these numbers, and returns the bank.
     """
     folds = fold_rows(rows, bank.config.multi_label, config.seed)
     if not folds:
@@ -153,7 +153,7 @@ def cross_fitted(
         kept = [row for row in range(len(rows)) if row not in out]
         with restoring(bank):
             try:
-                trained = train([texts[row] for row in kept], [rows[row] for row in kept], quiet)
+                trained = train(kept, quiet)
             except TrainingDivergedError:  # the classifier itself may still be trained well
                 logger.warning("Training without fold %d diverged; it is left out of the calibration.", number)
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -42,6 +43,9 @@ logger = logging.getLogger("maskmatch")
 
 EVALUATIONS = 10
 """How many times a run evaluates on dev."""
+
+ONE_TRAINING = threading.RLock()
+"""Held by the thread that trains: torch's random numbers and accelerate's state belong to the whole process."""
 
 
 class BatchSource(Protocol):
@@ -83,7 +87,7 @@ def train(
     evaluate: Callable[[], dict[str, float]] | None = None,
     callbacks: Sequence[TrainerCallback] = (),
 ) -> TrainingSummary:
-    """Train a model in place.
+    """Train a model in place. Other threads that want to train wait.
 
     Args:
         model: The model.
@@ -98,7 +102,7 @@ def train(
         callbacks = [*callbacks, LabelMemorySaver(data.memory)]
     if config.checkpoints is not None:
         callbacks = [*callbacks, CheckpointSealer()]  # last: it seals what the others wrote
-    with scratch_folder() as scratch:
+    with ONE_TRAINING, scratch_folder() as scratch:
         trainer = _trainer(model, data, config, evaluate, callbacks, scratch=scratch)
         started = time.perf_counter()
         try:

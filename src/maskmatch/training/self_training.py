@@ -20,12 +20,13 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.labels.targets import row_labels
 from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.training.adapt import adapt_bank, check_adaptable
+from maskmatch.training.balance import without_skew
 from maskmatch.training.dev import DevData
 from maskmatch.training.fit import Fitted, calibrated, fit_bank
 from maskmatch.training.held_out import restorer
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -173,7 +174,8 @@ def self_train(
     config = replace(
         config, epochs=EPOCHS, checkpoints=None, resume=False, patience=None, calibrate=False, keep_texts=False
     )
-    own = _own_rows(bank, examples)
+    own = _own_rows(bank, examples, config)
+    config = replace(config, max_skew=0.0)  # the rows of the user are chosen, and confident texts are balanced
     predicted = _predicted(bank, texts)
     rounds, scores = 0, None
     with _restoring(bank) as restore:
@@ -217,21 +219,27 @@ def _predicted(bank: ModelBank, texts: DrawnTexts) -> Predictions:
     return pipeline.predict(pipeline.tokenize(texts.texts))
 
 
-def _own_rows(bank: ModelBank, examples: Examples | None) -> Examples:
-    """The examples of the user and of the labels, with the labels' ids."""
+def _own_rows(bank: ModelBank, examples: Examples | None, config: TrainingConfig) -> Examples:
+    """The examples of the user, as `fit` trains on them, and of the labels, with the labels' ids."""
     labels = bank.known_labels
-    given = [] if examples is None else list(zip(examples.texts, row_labels(examples, labels, False), strict=True))
-    rows = [*given, *((text, label.id) for label in labels.labels for text in label.examples)]
-    return Examples([text for text, _ in rows], [label for _, label in rows])
+    own = Examples([], [])
+    if examples is not None:
+        own = replace(examples, labels=row_labels(examples, labels, False)).with_weight()
+        own = without_skew(own, config, quiet=True)
+    more = [(text, label.id) for label in labels.labels for text in label.examples]
+    return _followed_by(own, [text for text, _ in more], [label for _, label in more])
+
+
+def _followed_by(rows: Examples, texts: Sequence[Any], labels: Sequence[Any]) -> Examples:
+    """Rows with others behind them, which count in full."""
+    weights = None if rows.weights is None else [*rows.weights, *[1.0] * len(texts)]
+    return Examples([*rows.texts, *texts], [*(rows.labels or ()), *labels], weights=weights)
 
 
 def _with_confident(own: Examples, texts: DrawnTexts, predicted: Predictions, rows: NDArray[np.int64]) -> Examples:
     """The rows of a round: examples, and confident texts with their predicted labels."""
     places = rows.tolist()
-    return Examples(
-        [*own.texts, *(texts.texts[row] for row in places)],
-        [*(own.labels or ()), *(predicted.labels[row] for row in places)],
-    )
+    return _followed_by(own, [texts.texts[row] for row in places], [predicted.labels[row] for row in places])
 
 
 @contextmanager

@@ -159,7 +159,7 @@ def several(data: Path, name: str, seed: int) -> dict[str, Any]:
 
 
 def means(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The means over datasets and seeds that are reported."""
+    """The means that are reported: over the draws of each dataset, then over datasets, which may differ in draws."""
     found: dict[str, Any] = {}
     for part, names in (
         ("zero_shot", ("uncalibrated", "calibrated")),
@@ -168,9 +168,11 @@ def means(cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ):
         own = [cell for cell in cells if cell["part"] == part and (part == "left_out" or cell["dataset"] in SIX)]
         for way in names:
-            values = [cell[way]["ece"] for cell in own]
+            values: dict[str, list[float]] = {}
+            for cell in own:
+                values.setdefault(cell["dataset"], []).append(cell[way]["ece"])
             if values:
-                found[f"{part}, {way}"] = round(float(np.mean(values)), 4)
+                found[f"{part}, {way}"] = round(float(np.mean([np.mean(each) for each in values.values()])), 4)
     return found
 
 

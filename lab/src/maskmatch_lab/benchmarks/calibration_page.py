@@ -72,7 +72,7 @@ def zero_shot_table(results: Mapping[str, Any]) -> str:
     ]
     six = [cell for cell in cells if cell["dataset"] in SIX]
     means = [f"**{fmean(cell[way]['ece'] for cell in six):.3f}**" for way in ("uncalibrated", "calibrated")]
-    rows.append(("**mean of the first six**", "", *means, "", ""))
+    rows.append((f"**mean of {', '.join(cell['dataset'] for cell in six)}**", "", *means, "", ""))
     return table(("dataset", "accuracy", "error before", "after", "log loss before", "after"), rows)
 
 
@@ -91,9 +91,9 @@ def few_shot_table(results: Mapping[str, Any]) -> str:
         )
         for name, own in cells.items()
     ]
-    everything = [cell for own in cells.values() for cell in own]
-    means = [f"**{fmean(cell[way]['ece'] for cell in everything):.3f}**" for way in WAYS]
-    rows.append(("**mean**", "", "", *means, "", "", ""))
+    each = [[fmean(cell[way]["ece"] for cell in own) for own in cells.values()] for way in WAYS]
+    means = [f"**{fmean(values):.3f}**" for values in each]
+    rows.append(("**mean of datasets**", "", "", *means, "", "", ""))
     heads = [f"error, {name}" for name in WAYS.values()] + [f"log loss, {name}" for name in WAYS.values()]
     return table(("dataset", "draws", "accuracy", *heads), rows)
 
@@ -215,7 +215,8 @@ def readme_rows() -> list[tuple[str, str]]:
         return []
     means = results["means"]
     few = _by_dataset(_cells(results, "few_shot"))
-    draws = counted(max(map(len, few.values())), "draw")
+    least, most = min(map(len, few.values())), max(map(len, few.values()))
+    draws = counted(most, "draw") if least == most else f"{least} to {most} draws each"
     rows = [
         (
             f"expected calibration error with 5 texts per label and no dev rows, mean of {len(few)} datasets, {draws}",

@@ -20,6 +20,9 @@ BENCHMARKS = (
     "out_of_scope",
     "label_check",
     "serving",
+    "real_world",
+    "sklearn",
+    "ray",
     "experiment",
 )
 ALL = "all"

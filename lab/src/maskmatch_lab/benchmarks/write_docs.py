@@ -11,6 +11,7 @@ from maskmatch_lab.benchmarks import (
     experiment_page,
     overview,
     promises_page,
+    real_world_page,
     reference_pages,
     serving_page,
     studies_page,
@@ -39,6 +40,7 @@ def pages() -> dict[Path, str]:
             (DOCS / "speed.md", speed_page.figures()),
             (DOCS / "calibration.md", calibration_page.figures()),
             (DOCS / "serving.md", serving_page.figures()),
+            (DOCS / "real-world.md", real_world_page.figures()),
             (DOCS / "unlabelled.md", unlabelled_page.figures()),
             (ROOT / "docs" / "explanation" / "promises.md", promises_page.figures()),
         )

@@ -50,7 +50,7 @@ LATE = 10.0
 
 OVERLOAD_SECONDS, MOST_GROWTH_MB = 60.0, 40.0
 READ, WRITE = {"Authorization": "Bearer reader"}, {"Authorization": "Bearer writer"}
-REQUESTS_PER_EXAMPLE = 30
+REQUESTS_PER_EXAMPLE = 10
 """How many requests schemathesis makes, over all operations, for each example that it is asked for."""
 
 Answer = dict[str, Any]

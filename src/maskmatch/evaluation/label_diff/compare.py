@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maskmatch.errors import MaskMatchError
+from maskmatch.errors import MaskMatchError, packages_needed
 from maskmatch.evaluation.display import excerpt
 from maskmatch.evaluation.label_diff.result import ChangedText, LabelCount, LabelDiff, Move, PairedAccuracy
 
@@ -130,7 +130,8 @@ def _counts(
 
 
 def _accuracy(answers: Sequence[_Answer], true: Sequence[Hashable]) -> PairedAccuracy:
-    from scipy.stats import binomtest
+    with packages_needed():
+        from scipy.stats import binomtest
 
     right = [(one.before == label, one.after == label) for one, label in zip(answers, true, strict=True)]
     mended = sum(new and not old for old, new in right)

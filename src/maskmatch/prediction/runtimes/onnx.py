@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from itertools import chain, islice
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +66,7 @@ class OnnxRuntime:
         self._sessions: dict[int, Any] = {}  # by their number of threads; 0: all
         self._process = os.getpid()
         self._replaced = False
+        self._starting = False  # whether a thread starts the session with one thread, or has tried to
         session = self._session(0)
         self._inputs = [each.name for each in session.get_inputs()]  # a read-out may not use all of them
 
@@ -80,7 +82,7 @@ class OnnxRuntime:
             batch: The batch.
             alone: Whether no other batch is computed meanwhile, so that all threads work on this one.
         """
-        session = None if alone or self.at_once == 1 else self._single()
+        session = None if alone or self.at_once == 1 else self._single_if_started()
         return self._run(self._session(0) if session is None else session, batch)
 
     def map(self, batches: Iterable[PaddedBatch]) -> Iterator[NDArray[np.float32]]:
@@ -90,6 +92,16 @@ class OnnxRuntime:
         if len(first) < MANY_BATCHES or self.at_once == 1 or self._single() is None:
             return map(self, chain(first, batches))
         return mapped(lambda batch: self(batch, alone=False), chain(first, batches), self.at_once)
+
+    def _single_if_started(self) -> Any:
+        """The session with one thread. If there is none yet, None: no batch waits while it is started."""
+        if self._process != os.getpid():
+            return None
+        if 1 not in self._sessions and not self._starting:
+            self._starting = True
+            # No daemon, which a thread of the server would make it: a process that ends meanwhile would be aborted.
+            Thread(target=self._single, name="maskmatch session", daemon=False).start()
+        return self._sessions.get(1)
 
     def _single(self) -> Any:
         """The session with one thread; None if it cannot be started any more, because the file was replaced."""
@@ -105,12 +117,16 @@ class OnnxRuntime:
         arrays = {name: getattr(batch, name) for name in self._inputs}
         return np.asarray(session.run([OUTPUT], arrays)[0], dtype=np.float32)
 
-    @exclusive
     def _session(self, threads: int) -> Any:
         """The session with this number of threads, started when it is first needed."""
+        found = self._sessions.get(threads) if self._process == os.getpid() else None
+        return self._started(threads) if found is None else found
+
+    @exclusive
+    def _started(self, threads: int) -> Any:
         if self._process != os.getpid():  # a forked process has none of the session's threads
             _inherited.extend(self._sessions.values())
-            self._sessions, self._process = {}, os.getpid()
+            self._sessions, self._starting, self._process = {}, False, os.getpid()
         if threads not in self._sessions:
             started = _start(self._path, threads)
             if _identity(self._path) != self._file:  # after it was read: it may be replaced at any moment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from maskmatch.data.values import is_blank
 from maskmatch.errors import MaskMatchError
 from maskmatch.prompts.fields import field_texts
 from maskmatch.serving import schemas
-from maskmatch.serving.errors import RequestError, invalid
+from maskmatch.serving.errors import invalid
 from maskmatch.serving.routes import json_post
 from maskmatch.serving.service import Token
 
@@ -35,8 +34,6 @@ def add(app: FastAPI, service: Service) -> None:
     async def feedback(request: Request, body: schemas.FeedbackRequest, authorization: Token = None) -> Any:
         """Keep a text with its right label, to train on later; null: no label fits. Needs --feedback-file."""
         service.tokens.check(authorization)
-        if service.feedback is None:
-            raise RequestError(404, "no_feedback", "This server keeps no feedback; start it with --feedback-file.")
         served = service.find(body.model)
         service.check_texts([body.text])
         row = {
@@ -46,7 +43,7 @@ def add(app: FastAPI, service: Service) -> None:
             "request_id": body.request_id or request.state.request_id,
             "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
-        await asyncio.get_running_loop().run_in_executor(None, service.feedback.append, row)
+        await service.keep(row)
         return {"model": served.name, "kept": True}
 
 

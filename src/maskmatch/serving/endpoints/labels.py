@@ -97,6 +97,8 @@ def _described(served: ServedModel) -> dict[str, Any]:
     config = served.current.config
     return {
         "model": served.name,
+        "model_hash": served.model_hash,
+        "abstain": config.abstain,
         "etag": served.etag,
         "task": config.task.name,
         "fields": list(config.fields),

@@ -21,7 +21,7 @@ from maskmatch.storage.integrity import revision
 from maskmatch.storage.layout import EXPORT_FILE, check_target, check_unchanged
 
 if TYPE_CHECKING:
-    from maskmatch.config.matcher import MatcherConfig, SearchKind
+    from maskmatch.config.matcher import LongTexts, MatcherConfig, SearchKind
     from maskmatch.labels import LabelsLike
     from maskmatch.prediction.graph_bank import GraphBank
     from maskmatch.prediction.pipeline import Pipeline
@@ -56,6 +56,7 @@ class ExportedMatcher(EditablePredictor):
         threshold: float | None = None,
         abstain: float | None = None,
         search: SearchKind | None = None,
+        long_texts: LongTexts | None = None,
         runtime: str = "onnx",
         verify: bool = True,
         verbose: bool = True,
@@ -69,6 +70,7 @@ class ExportedMatcher(EditablePredictor):
             threshold: With several labels per text: the probability from which a label applies.
             abstain: With one label per text: the probability from which the best label is the answer.
             search: How the nearest labels are found: "auto", "exact" or "approximate"; None: as in the classifier.
+            long_texts: What to do with long texts: "cut" or "windows"; None: as in the classifier.
             runtime: What computes input vectors.
             verify: Whether to check that all files are as they were written.
             verbose: Whether long calls show their progress.
@@ -78,7 +80,8 @@ class ExportedMatcher(EditablePredictor):
         loaded = read_export(path, with_index=search != "exact", runtime=runtime, verify=verify)
         matcher = cls(loaded, str(path), verbose=verbose)
         matcher.loaded_from = resolved(path), {"runtime": runtime, "verify": verify}
-        matcher._reconfigure({"threshold": threshold, "abstain": abstain, "search": search})
+        given = {"threshold": threshold, "abstain": abstain, "search": search, "long_texts": long_texts}
+        matcher._reconfigure(given)
         if threshold is not None:
             matcher.check_multi_label()
         if labels is not None:
@@ -140,6 +143,7 @@ class ExportedMatcher(EditablePredictor):
             "threshold": self.config.threshold if several else None,
             "abstain": self.config.abstain,
             "search": self.config.search,
+            "long_texts": self.config.long_texts,
             "verbose": self.verbose,
         }
         return _copied, (type(self), str(folder), self.export.revision, options, self._edits())

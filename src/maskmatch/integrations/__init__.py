@@ -1,0 +1,1 @@
+"""Other libraries and frameworks call the classifier: one file each, thin. Import the file that you need."""
