@@ -39,11 +39,7 @@ class TestProcess:
             threads = [threading.Thread(target=ask) for _ in range(4)]
             for thread in threads:
                 thread.start()
-            deadline = time.monotonic() + 20
-            while time.monotonic() < deadline and not metric(
-                httpx.get(f"{server.url}/metrics").text, "maskmatch_tokens_total"
-            ):
-                time.sleep(0.01)
+            _wait_until_accepted(server, len(threads))
             assert server.stop() == 0
             for thread in threads:
                 thread.join()
@@ -127,6 +123,16 @@ def _children(pid: int) -> list[int]:
         if parent == pid and b"spawn_main" in command:
             found.append(int(entry))
     return sorted(found)
+
+
+def _wait_until_accepted(server: ServerProcess, requests: int) -> None:
+    """Wait until so many requests are in progress, besides the one that asks; or until they were all answered."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        text = httpx.get(f"{server.url}/metrics").text
+        if metric(text, "maskmatch_requests_in_progress") > requests:
+            return
+        time.sleep(0.01)
 
 
 def _wait_until_ready(server: ServerProcess) -> None:

@@ -26,6 +26,12 @@ class Metrics:
         self.seconds = Histogram(
             "maskmatch_request_seconds", "Seconds per request.", ["endpoint"], buckets=SECONDS, registry=registry
         )
+        self.in_progress = Gauge(
+            "maskmatch_requests_in_progress",
+            "Requests that are being read or answered.",
+            registry=registry,
+            **({"multiprocess_mode": "livesum"} if several else {}),  # type: ignore[arg-type]
+        )
         self.texts = Counter("maskmatch_texts", "Texts that were classified.", registry=registry)
         self.tokens = Counter("maskmatch_tokens", "Tokens that were encoded.", registry=registry)
         self.labels_encoded = Counter("maskmatch_labels_encoded", "Labels whose names were encoded.", registry=registry)

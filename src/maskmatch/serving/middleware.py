@@ -49,6 +49,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         started, id_ = time.perf_counter(), _request_id(scope)
+        self._metrics.in_progress.inc()
         scope["state"]["request_id"] = id_
         status, responding = 500, False
 
@@ -90,6 +91,7 @@ class Guard:
             await refused(mistake(id_), self._metrics)(scope, receive, sending)
         finally:
             watch.end()
+            self._metrics.in_progress.dec()
             self._count(scope, id_, status, time.perf_counter() - started)
 
     async def _answer(self, scope: Scope, body: bytes, send: Send) -> None:
