@@ -22,20 +22,24 @@ if TYPE_CHECKING:
 
 SKEWED = {"agnews": "topic", "banking77": "intent", "newsgroups20": "topic"}
 MANY_ROWS, FEW_ROWS, TEST_ROWS = 200, 5, 500
-PARTS = ("skewed", "long")
+PARTS = ("skewed", "long", "weights")
+NAMES, FEW, DEFAULT = "names", f"{FEW_ROWS} rows of each label", "default"
+"""What skewed rows are compared with, and the default way to train on them."""
+
 WAYS: dict[str, dict[str, Any]] = {
-    "default": {},
+    DEFAULT: {},
     "all rows": {"max_skew": 0.0},
     "class weights": {"max_skew": 0.0, "class_weight": "balanced"},
     "logit adjustment": {"max_skew": 0.0, "logit_adjustment": 1.0},
 }
-"""How skewed rows are trained on, by name; the first is the default."""
+"""How skewed rows are trained on, by name. All but the default are measured on one draw."""
 
 LONG: dict[str, dict[str, Any]] = {
     "the first 256 tokens": {},
     "the first 512 tokens": {"max_length": 512},
     "windows of 256 tokens": {"long_texts": "windows"},
 }
+LONG_TEXTS = ("posts", "joined posts")
 WORDS, JOINED_TEXTS, POSTS = 2_000, 200, 500
 SEEDS = (10, 11, 12)
 """Draws that no setting was chosen on."""
@@ -53,22 +57,26 @@ def main() -> None:
             for key in plans(part, seed):
                 if any(key.items() <= cell.items() for cell in cells):
                     continue
-                cells.append({**key, **(_long if part == "long" else _skewed)(options.data, **_named(key))})
-                print(cells[-1], flush=True)
+                measured = (
+                    _long(options.data, **_named(key)) if part == "long" else [_skewed(options.data, **_named(key))]
+                )
+                cells += [{**key, **figures} for figures in measured]
+                print(*cells[-len(measured) :], sep="\n", flush=True)
                 write_results("real_world", {"cells": cells})
 
 
 def plans(part: str, seed: int) -> list[dict[str, Any]]:
-    """The cells of a part for a seed."""
-    if part == "skewed":
-        ways = ("names", f"{FEW_ROWS} rows of each label", *WAYS)
-        return [{"part": part, "dataset": name, "way": way, "seed": seed} for name in SKEWED for way in ways]
-    return [
-        {"part": part, "dataset": texts, "regime": regime, "way": way, "seed": seed}
-        for texts in ("posts", "joined posts")
-        for regime in ("names", "5 shots")
-        for way in LONG
-    ]
+    """What is measured of a part for a seed."""
+    if part == "long":
+        return [
+            {"part": part, "regime": regime, "way": way, "seed": seed}
+            for regime in ("names", "5 shots")
+            for way in LONG
+        ]
+    ways: tuple[str, ...] = (NAMES, FEW, DEFAULT)
+    if part == "weights":
+        ways = tuple(way for way in WAYS if way != DEFAULT) if seed == SEEDS[0] else ()
+    return [{"part": part, "dataset": name, "way": way, "seed": seed} for name in SKEWED for way in ways]
 
 
 def _named(key: dict[str, Any]) -> dict[str, Any]:
@@ -87,11 +95,11 @@ def _skewed(data: Path, dataset: str, way: str, seed: int) -> dict[str, Any]:
     texts, labels = [], []
     for name in names:
         some = rng.sample(by_label[name], min(len(by_label[name]), MANY_ROWS))
-        some = some[: MANY_ROWS if name == large and not way.startswith(str(FEW_ROWS)) else FEW_ROWS]
+        some = some[: MANY_ROWS if name == large and way != FEW else FEW_ROWS]
         texts += some
         labels += [name] * len(some)
     matcher = MaskMatcher.from_pretrained(labels=names, task=SKEWED[dataset], verbose=False)
-    if way != "names":
+    if way != NAMES:
         matcher.fit(texts, labels, seed=seed, calibrate=False, **WAYS.get(way, {}))
     rows = _some(test, TEST_ROWS, seed)
     predicted = matcher.predict([text for text, _ in rows])
@@ -107,24 +115,30 @@ def _skewed(data: Path, dataset: str, way: str, seed: int) -> dict[str, Any]:
     }
 
 
-def _long(data: Path, dataset: str, regime: str, way: str, seed: int) -> dict[str, Any]:
-    """Classify long texts: newsgroup posts, or posts of one group joined to texts of 2,000 words."""
+def _long(data: Path, regime: str, way: str, seed: int) -> list[dict[str, Any]]:
+    """Classify long texts: newsgroup posts, and posts of one group joined to texts of 2,000 words."""
     train, test = (load_split(data, "newsgroups20", split) for split in ("train", "test"))
     names = sorted(set(train.labels or ()))
     matcher = MaskMatcher.from_pretrained(labels=names, task="topic", verbose=False, **LONG[way])
     if regime != "names":
         few = shots(train, 5, seed)
         matcher.fit(few.texts, few.labels, seed=seed, calibrate=False)
-    rows = _some(test, POSTS, seed) if dataset == "posts" else joined_posts(test, seed)
-    predicted = matcher.predict([text for text, _ in rows])
-    right = [one == label for one, (_, label) in zip(predicted, rows, strict=True)]
     summary = matcher.training_
-    return {
-        "rows": len(rows),
-        "accuracy": round(float(np.mean(right)), 4),
-        "truncated": matcher.cut_,
-        "steps": 0 if summary is None else summary.steps,
-    }
+    measured = []
+    for texts in LONG_TEXTS:
+        rows = _some(test, POSTS, seed) if texts == "posts" else joined_posts(test, seed)
+        predicted = matcher.predict([text for text, _ in rows])
+        right = [one == label for one, (_, label) in zip(predicted, rows, strict=True)]
+        measured.append(
+            {
+                "dataset": texts,
+                "rows": len(rows),
+                "accuracy": round(float(np.mean(right)), 4),
+                "truncated": matcher.cut_,
+                "steps": 0 if summary is None else summary.steps,
+            }
+        )
+    return measured
 
 
 def _some(rows: Examples, count: int, seed: int) -> list[tuple[Any, Any]]:
