@@ -7,6 +7,7 @@ from maskmatch_lab.torture.company import conformance, editors, forks, full_disk
 from maskmatch_lab.torture.folders import damaged_classifiers, damaged_exports, hostile_classifiers, hostile_exports
 from maskmatch_lab.torture.guided import guided
 from maskmatch_lab.torture.kills import killed_training, kills
+from maskmatch_lab.torture.openapi import made_requests
 from maskmatch_lab.torture.power_loss import power_loss
 from maskmatch_lab.torture.prompts import prompts
 from maskmatch_lab.torture.readers import data_files, label_files
@@ -14,7 +15,6 @@ from maskmatch_lab.torture.serving import (
     edits,
     killed_workers,
     label_sets,
-    made_requests,
     overload,
     slow_clients,
     stopped,

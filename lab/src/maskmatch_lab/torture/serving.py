@@ -7,13 +7,10 @@ import random
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,17 +18,16 @@ import httpx
 
 from maskmatch import ExportedMatcher
 from maskmatch.testing.server import ServerProcess
-from maskmatch_lab.torture.campaign import SkippedError
 from maskmatch_lab.torture.material import CLOSE, LABELS, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from maskmatch_lab.torture.campaign import Tally
     from maskmatch_lab.torture.material import Material
 
 CLIENTS = 16
-CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 BROKEN: tuple[dict[str, Any], ...] = (
     {"top_k": 0},
     {"abstain": 2},
@@ -50,36 +46,7 @@ LATE = 10.0
 
 OVERLOAD_SECONDS, MOST_GROWTH_MB = 60.0, 40.0
 READ, WRITE = {"Authorization": "Bearer reader"}, {"Authorization": "Bearer writer"}
-REQUESTS_PER_EXAMPLE = 10
-"""How many requests schemathesis makes, over all operations, for each example that it is asked for."""
-
 Answer = dict[str, Any]
-
-
-def made_requests(material: Material, tally: Tally) -> None:
-    """Requests that schemathesis makes from the OpenAPI document."""
-    command = Path(sys.executable).with_name("schemathesis")
-    if not command.exists():
-        raise SkippedError("schemathesis is not installed")
-    room = material.room("schemathesis")
-    with _server(material, room, "--feedback-file", str(room / "feedback.jsonl")) as server:
-        options = [
-            "--checks",
-            CHECKS,
-            "--max-examples",
-            str(max(2, tally.wanted // REQUESTS_PER_EXAMPLE)),
-            "--seed",
-            "1",
-        ]
-        options += ["-H", "Authorization: Bearer writer", f"{server.url}/openapi.json"]
-        done = subprocess.run([str(command), "run", *options], check=False, capture_output=True, text=True, cwd=room)
-        counted = httpx.get(f"{server.url}/metrics").text.splitlines()
-        tally.tries = round(sum(float(line.split()[-1]) for line in counted if "requests_total{" in line))
-        tally.outcomes["answered or refused, as the document says"] = tally.tries
-        if done.returncode:
-            tally.fail(done.stdout[-3000:])
-        if any("Traceback" in line for line in server.log):
-            tally.fail("the log has a traceback")
 
 
 def traffic(material: Material, tally: Tally) -> None:
@@ -103,7 +70,7 @@ def traffic(material: Material, tally: Tally) -> None:
             return "answered", "a blank text was answered"
         return "answered", _difference(some, results, expected)
 
-    with _server(material, material.room("traffic")) as server:
+    with running_server(material, material.room("traffic")) as server:
         _with_clients(server, tally, ask)
 
 
@@ -126,7 +93,7 @@ def edits(material: Material, tally: Tally) -> None:
         wrong = [_difference(some, answer.json()["results"], expected) for expected in known]
         return "old or new labels", None if None in wrong else str(wrong)
 
-    with _server(material, material.room("edits")) as server:
+    with running_server(material, material.room("edits")) as server:
 
         def edit() -> None:
             with httpx.Client(base_url=server.url, headers={**WRITE, "If-Match": "*"}, timeout=60) as client:
@@ -153,7 +120,7 @@ def overload(material: Material, tally: Tally) -> None:
     seconds = OVERLOAD_SECONDS * min(1.0, tally.wanted / 20_000)
     lock = threading.Lock()
 
-    with _server(material, material.room("overload"), "--queue", "64") as server:
+    with running_server(material, material.room("overload"), "--queue", "64") as server:
 
         def ask(seed: int) -> None:
             rng, until = random.Random(seed), time.monotonic() + seconds
@@ -195,7 +162,7 @@ def label_sets(material: Material, tally: Tally) -> None:
         found = {each["label"] for each in answer.json()["results"][0]["top_k"]} if answer.status_code == 200 else set()
         return "answered", None if found == set(names) else f"{answer.status_code}: {answer.text}"
 
-    with _server(material, material.room("label-sets"), "--label-sets", "32") as server:
+    with running_server(material, material.room("label-sets"), "--label-sets", "32") as server:
         sizes: list[float] = []
         for _ in range(2):
             _with_clients(server, tally, ask, tally.wanted // 2, clients=4)
@@ -210,7 +177,7 @@ def killed_workers(material: Material, tally: Tally) -> None:
     matcher = ExportedMatcher.from_pretrained(material.export, verbose=False)
     expected = dict(zip(TEXTS, matcher.top_k(TEXTS, 1), strict=True))
     for _ in tally.trials():
-        with _server(material, material.room("killed"), "--workers", "2", "--port", str(_free_port())) as server:
+        with running_server(material, material.room("killed"), "--workers", "2", "--port", str(_free_port())) as server:
             _until_ready(server)
             stop = threading.Event()
             with ThreadPoolExecutor(4) as pool:
@@ -253,7 +220,7 @@ def _ask_until(
 def stopped(material: Material, tally: Tally) -> None:
     """SIGTERM under load: what was accepted is answered, new connections are refused, and it exits with 0."""
     for rng in tally.trials():
-        with _server(material, material.room("stopped")) as server:
+        with running_server(material, material.room("stopped")) as server:
             with ThreadPoolExecutor(8) as pool:
                 asking = [pool.submit(_ask_until_it_stops, server) for _ in range(8)]
                 time.sleep(0.2 + rng.random() / 2)
@@ -282,7 +249,7 @@ def _ask_until_it_stops(server: ServerProcess) -> list[int]:
 
 def slow_clients(material: Material, tally: Tally) -> None:
     """Clients that send slowly, or never read: others are answered in the meantime."""
-    with _server(material, material.room("slow"), "--timeout", "5") as server:
+    with running_server(material, material.room("slow"), "--timeout", "5") as server:
         address = urlsplit(server.url)
         head = "POST /v1/classify HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer reader\r\n"
         head += "Content-Type: application/json\r\nContent-Length: "
@@ -309,7 +276,7 @@ def slow_clients(material: Material, tally: Tally) -> None:
 
 
 @contextmanager
-def _server(material: Material, room: Path, *options: str) -> Iterator[ServerProcess]:
+def running_server(material: Material, room: Path, *options: str) -> Iterator[ServerProcess]:
     """A server of an export of its own, with tokens."""
     folder = shutil.copytree(material.export, room / "bank")
     (room / "tokens").write_text("reader\nwrite writer\n", encoding="utf-8")
