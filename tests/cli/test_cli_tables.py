@@ -206,7 +206,7 @@ class TestResume:
             stop_after(patch, 1)
             assert run("predict", own, source, "-o", path).code == 130
         resume = ["predict", own, source, "-o", path, "--resume"]
-        assert "another set of options" in run(*resume, "-k", 3, "--abstain", "0.5").err
+        assert "another abstain;" in run(*resume, "-k", 3, "--abstain", "0.5").err
         assert "set of columns" in run(*resume, "-k", 2).err
         content = source.read_text()
         source.write_text(content.replace("a11", "a12"))

@@ -180,3 +180,27 @@ class TestSpans:
     def test_field_with_a_span_needs_no_column(self) -> None:
         found = guess_columns(["text", "entity_span", "label"], ["text", "entity"])
         assert found.fields == {"text": "text", "entity_span": "entity_span"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "warning"),
+    [
+        (["id", "text", "amount"], {}, "'amount' is read as the label, because no other column is left"),
+        (
+            ["id", "complaint", "comment"],
+            {"want_label": False},
+            "'comment' is read as the text, and 'complaint'",
+        ),
+        (["title", "body", "date"], {"want_label": False}, "'body' is read as the text, and none of 'title', 'date'"),
+        (["id", "text", "amount"], {"want_label": False}, ""),
+        (["what", "kind"], {"named": {"text": "what"}}, ""),
+        (["id", "comment", "label"], {"want_label": False}, ""),
+        (["complaint", "comment", "label"], {"named": {"text": "complaint"}}, ""),
+    ],
+)
+def test_a_guess_between_columns_warns(
+    columns: list[str], options: dict[str, Any], warning: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    guess_columns(columns, ["text"], **options)
+    assert warning in caplog.text
+    assert bool(caplog.records) == bool(warning)

@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskmatch.data import read_rows, tables
 from maskmatch.data.formats import READERS, WRITERS
-from maskmatch.data.tables import Resumable, partial_files, write_table, writing_table
+from maskmatch.data.tables import Resumable, TableWriter, partial_files, write_table, writing_table
 from maskmatch.errors import MaskMatchError
 
 LIGHT = settings(max_examples=25, deadline=None)
@@ -266,3 +267,74 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
     with pytest.raises(MaskMatchError, match="is a folder"):
         write_table(tmp_path / "x.csv", ["a"], [])
+
+
+@pytest.mark.parametrize("every", [0.0, 1e9])
+def test_rows_of_an_existing_table_survive_an_interrupted_copy(
+    every: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Appending copies the rows first; whoever stops there must not resume with half of them."""
+    monkeypatch.setattr(tables, "SAVE_EVERY", every)
+    monkeypatch.setattr(tables, "AT_ONCE", 2)
+    path = tmp_path / "t.csv"
+    before = [{"a": str(number)} for number in range(7)]
+    write_table(path, ["a"], before)
+    writes = 0
+    write = TableWriter.write
+
+    def interrupted(self: TableWriter, rows: Any, done: int | None = None, **counts: int) -> None:
+        nonlocal writes
+        writes += 1
+        if writes == 2:
+            raise KeyboardInterrupt
+        write(self, rows, done, **counts)
+
+    monkeypatch.setattr(TableWriter, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt), writing_table(path, ["a"], append=True, resumable=Resumable(dict)):
+        pass
+    assert read(path) == before
+    with writing_table(path, ["a"], append=True, resumable=Resumable(dict, resume=True)) as table:
+        table.write([{"a": "7"}], done=1)
+    assert read(path) == [*before, {"a": "7"}]
+
+
+def test_an_interrupt_within_a_write_repeats_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, append = tmp_path / "t.jsonl", TableWriter._append  # noqa: SLF001
+
+    def interrupted(self: TableWriter, piece: bytes) -> None:
+        append(self, piece)
+        if b"2" in piece:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(TableWriter, "_append", interrupted)
+    with pytest.raises(KeyboardInterrupt), writing_table(path, ["a"], resumable=Resumable(dict)) as table:
+        table.write([{"a": 1}], done=1)
+        table.write([{"a": 2}], done=2)
+    monkeypatch.setattr(TableWriter, "_append", append)
+    with writing_table(path, ["a"], resumable=Resumable(dict, resume=True)) as table:
+        assert table.done == 1
+        table.write([{"a": 2}, {"a": 3}], done=3)
+    assert read(path) == [{"a": 1}, {"a": 2}, {"a": 3}]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "json", "tsv.gz"])
+def test_rows_are_added_to_a_table_without_rows(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t.{ending}"
+    write_table(path, ["a"], [])
+    with writing_table(path, ["a"], append=True) as table:
+        table.write([{"a": "1"}])
+    assert read(path) == [{"a": "1"}]
+
+
+def test_large_numbers_stay_as_they_are_in_parquet(tmp_path: Path) -> None:
+    large = [{"id": 12345678901234567 + number} for number in range(3000)]
+    path = write_table(tmp_path / "t.parquet", ["id"], [*large, {"id": 1.5}])
+    assert [row["id"] for row in read(path)] == [str(row["id"]) for row in large] + ["1.5"]
+    path = write_table(tmp_path / "small.parquet", ["id"], [*({"id": number} for number in range(3000)), {"id": 1.5}])
+    assert [row["id"] for row in read(path)][-2:] == [2999.0, 1.5]
+
+
+def test_nanoseconds_stay_in_parquet(tmp_path: Path) -> None:
+    times = [pd.Timestamp(2000 + number % 2) for number in range(3000)]
+    path = write_table(tmp_path / "t.parquet", ["at"], [{"at": pd.Timestamp(0)}] * 3000 + [{"at": at} for at in times])
+    assert [pd.Timestamp(value) for value in pd.read_parquet(path)["at"]][3000:] == times

@@ -40,6 +40,8 @@ def classify(
         raise typer.BadParameter(
             f"{names[0]!r} is the only label; give at least two names, separated by commas.", param_hint="--labels"
         )
+    if none_label is not None and not classifier.settings.get("abstain"):
+        raise typer.BadParameter("it is the answer below --abstain; give that as well.", param_hint="--none-label")
     table.check(texts.file)
     fields = options.config_of(classifier.model, classifier.settings).fields
     if table.output is not None:

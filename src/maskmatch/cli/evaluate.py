@@ -82,6 +82,8 @@ def evaluate(
         find_metric(metric)  # before anything is loaded
     if output is not None and output.exists() and not output.is_dir():
         raise typer.BadParameter(f"{output} is a file; give a folder.", param_hint="--output")
+    if output is not None and options.holds_classifier(output):
+        raise typer.BadParameter(f"{output} holds a classifier; give another folder.", param_hint="--output")
     with_it = {"--train": train, "--shots": shots, "--reference": reference or None, **_flags(training)}
     without = {"--output": output, "--metric": metric, **tables.given}
     _check_leave_out(leave_labels_out, with_it, without, named=labels is not None or options.names_labels(source))

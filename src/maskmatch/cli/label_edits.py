@@ -51,14 +51,20 @@ def edit(
     if not changes and not given:
         raise typer.BadParameter("give --reads, --description, --phrase, --word or --example.")
     from maskmatch.label_tools.file_edits import LabelEdits, check_known
+    from maskmatch.storage.layout import read_labels
 
-    with editing(folder, verify) as (matcher, labels):
+    def edits_of(labels: LabelSet) -> LabelEdits:
         own = check_known(labels, label)
-        for name, parts in given.items():
-            changes[name] = (*(getattr(own, name) if more else ()), *parts)
-        other = replace(own, **changes)
-        edits = LabelEdits(changed=((own, other),) if other != own else ())
-        if edits:
+        added = {name: (*(getattr(own, name) if more else ()), *parts) for name, parts in given.items()}
+        other = replace(own, **{**changes, **added})
+        return LabelEdits(changed=((own, other),) if other != own else ())
+
+    path = _existing(folder)
+    options.saved_classifier(folder)
+    edits = edits_of(read_labels(path, verify=verify))
+    if edits:
+        with editing(folder, verify) as (matcher, labels):
+            edits = edits_of(labels)
             edits.apply(matcher)
     options.print_result(edits, json)
 

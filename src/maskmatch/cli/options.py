@@ -178,6 +178,14 @@ class LabelledReading(Reading):
     label_field: LabelField = None
     label_separator: LabelSeparator = None
 
+    def check_separator(self, multi_label: bool | None) -> None:
+        """Raise for a separator of labels where a text has one label."""
+        if multi_label is False and self.label_separator not in (None, "none"):
+            raise typer.BadParameter(
+                "it separates several labels of a text, and with --no-multi-label a text has one.",
+                param_hint="--label-separator",
+            )
+
     def without_labels(self) -> Reading:
         """How rows whose labels do not matter are read from a file."""
         return Reading(self.text_field, self.field, self.encoding, self.format, self.skip_bad_rows)
@@ -470,11 +478,16 @@ def is_export(folder: str | Path) -> bool:
     return os.path.exists(os.path.join(os.path.expanduser(folder), "export.json"))
 
 
+def holds_classifier(folder: Path) -> bool:
+    """Whether a folder holds a saved classifier, or an export."""
+    return is_export(folder) or (folder / "maskmatch.json").exists()
+
+
 def refuse_export(folder: str) -> None:
     """Raise for an export where a command needs torch."""
     if is_export(folder):
         raise MaskMatchError(
-            f"{folder} is an export; check, expand and compare labels with the classifier that it was made from."
+            f"{folder} is an export, and this needs the classifier that it was made from; give that folder."
         )
 
 

@@ -80,9 +80,16 @@ def predict_with_ray(
         raise typer.BadParameter("give the folder of a classifier.", param_hint="FOLDER")
     if texts.file in (None, "-"):
         raise typer.BadParameter("give a file or a folder of rows.", param_hint="FILE")
+    from maskmatch.data.formats import WRITERS
+
     output = table.output
     if output is None:
         raise typer.BadParameter("give a folder for the answers.", param_hint="--output")
+    if output.lower().removesuffix(".gz").endswith(tuple(f".{suffix}" for suffix in WRITERS)):
+        raise typer.BadParameter(
+            "with --engine ray it is a folder of Parquet files, so its name must not end like that of a table.",
+            param_hint="--output",
+        )
     from maskmatch.integrations.arrow import AnswerOptions, model_hash
     from maskmatch.integrations.ray_job import ROWS, Job, run_job
 

@@ -198,7 +198,7 @@ class TableOutput:
             key: What answers depend on besides the input and these options, so that a run can be continued.
             as_json: Whether to print what was written as JSON.
         """
-        from maskmatch.data.tables import partial_files, writing_table
+        from maskmatch.data.tables import CannotResumeError, partial_files, writing_table
 
         assert self.output is not None
         iterator = iter(chunks)
@@ -214,10 +214,11 @@ class TableOutput:
         partial, progress = partial_files(target)
         if progress.exists() and not self.resume:
             options.note(f"{partial} of an interrupted run is replaced; --resume would have continued it")
-        if self.resume and self.append and target.exists() and not progress.exists():
+        if self.resume and target.exists() and not progress.exists():
+            what = ("adds to", "add the rows once more") if self.append else ("writes", "write it again")
             raise MaskMatchError(
-                f"There is no interrupted run that adds to {self.output}; it may have finished. To add the rows once "
-                "more, leave --resume out."
+                f"There is no interrupted run that {what[0]} {self.output}; it may have finished. To {what[1]}, leave "
+                "--resume out."
             )
         if self.resume and not progress.exists():
             options.note("no interrupted run to resume; starts with the first row")
@@ -231,8 +232,8 @@ class TableOutput:
                     assert chunk.table is not None
                     written, errors = rows.of(chunk, found)
                     table.write(written, done=table.done + len(chunk.table), errors=errors)
-        except BaseException:
-            if progress.exists():
+        except BaseException as error:
+            if progress.exists() and not isinstance(error, CannotResumeError):
                 options.note(f"{partial} has the rows so far; the same command with --resume continues it")
             raise
         self._report(table, as_json)

@@ -88,6 +88,7 @@ def train(
     names = None if labels is None else options.label_names(labels)
     own = options.config_of(classifier.model, classifier.settings)
     fields, several = own.fields, own.multi_label
+    reading.check_separator(classifier.settings.get("multi_label"))
     all_rows = options.load_rows(train, fields, reading, multi_label=several, empty_labels=out_of_scope_rows)
     rows, others = all_rows.split_empty_labels()
     several = several or isinstance((rows.labels or [None])[0], list)

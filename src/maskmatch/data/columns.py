@@ -98,6 +98,7 @@ def guess_columns(
     search.use_last_column(wanted if want_label else fields)
     if want_label:
         _warn_ignored(search.unused(), fields)
+    search.warn_about_guesses(want_label=want_label)
     label_column = search.found.pop(_LABEL, None)
     return Columns(search.found, label_column if want_label else None)
 
@@ -109,6 +110,8 @@ class _ColumnSearch:
     columns: list[str]
     pair: bool
     found: dict[str, str] = field(default_factory=dict)
+    by_alias: list[str] = field(default_factory=list)
+    last: str | None = None
 
     def unused(self) -> list[str]:
         used = set(self.found.values())
@@ -163,6 +166,7 @@ class _ColumnSearch:
         matches = [column for column in self.unused() if _fold(column) in aliases]
         if len(matches) == 1:
             self.found[name] = matches[0]
+            self.by_alias.append(name)
         elif matches:
             raise MaskMatchError(_not_obvious(name, self.columns, matches))
 
@@ -188,6 +192,28 @@ class _ColumnSearch:
         if len(missing) > 1 or len(candidates) != 1:
             raise MaskMatchError(_not_obvious(missing[0], self.columns, []))
         self.found[missing[0]] = candidates[0]
+        self.last = missing[0]
+
+    def warn_about_guesses(self, *, want_label: bool) -> None:
+        """Warn about a column that was chosen though another one might have been meant."""
+        others = [column for column in self.unused() if _may_hold_content(column)]
+        if not want_label:  # those that look like labels are not texts
+            others = [column for column in others if _fold(column) not in _ALIASES[_LABEL]]
+        for name in self.by_alias:
+            if name != _LABEL and others:
+                logger.warning(
+                    "The column %r is read as the %s, and %s is not read; name another one with %s.",
+                    self.found[name],
+                    name,
+                    repr(others[0]) if len(others) == 1 else f"none of {_listed(others)}",
+                    _option(name),
+                )
+        if self.last == _LABEL and len(self.columns) > len(self.found):
+            logger.warning(
+                "The column %r is read as the label, because no other column is left; name another one with %s.",
+                self.found[_LABEL],
+                _option(_LABEL),
+            )
 
     def _has_column(self, name: str) -> bool:
         """Whether a field was found. A field with a span in the text needs no column of its own."""
@@ -216,16 +242,20 @@ def _may_hold_content(column: str) -> bool:
 
 
 def _not_obvious(name: str, columns: Sequence[str], matches: Sequence[str]) -> str:
+    choice = f"{' and '.join(map(repr, matches))} match" if matches else "none is obvious"
+    return (
+        f"Cannot tell which column holds the {name}: {choice} among the columns {_listed(columns)}; "
+        f"name it with {_option(name)}."
+    )
+
+
+def _option(name: str) -> str:
+    """How a user names the column of a field."""
     options = {
         "text": "--text-field COLUMN (text_field= in Python)",
         _LABEL: "--label-field COLUMN (label_field= in Python)",
     }
-    option = options.get(name, f"--field {name}=COLUMN (named={{{name!r}: …}} in Python)")
-    choice = f"{' and '.join(map(repr, matches))} match" if matches else "none is obvious"
-    return (
-        f"Cannot tell which column holds the {name}: {choice} among the columns {_listed(columns)}; "
-        f"name it with {option}."
-    )
+    return options.get(name, f"--field {name}=COLUMN (named={{{name!r}: …}} in Python)")
 
 
 def _no_such_column(column: str, columns: Sequence[str], likely: Sequence[str]) -> str:

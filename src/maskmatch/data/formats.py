@@ -57,6 +57,7 @@ def read_rows(
     format: Format | None = None,  # noqa: A002 (the word users know from other readers)
     encoding: str = "utf-8",
     keep_bad: bool = False,
+    may_be_empty: bool = False,
 ) -> Iterator[Row]:
     """Read the rows of a file one at a time.
 
@@ -70,12 +71,13 @@ def read_rows(
             object, a JSON string or plain text.
         encoding: The encoding of text formats. A byte-order mark in the file overrides it.
         keep_bad: Whether to yield rows that cannot be read, with their ``problem``, instead of raising.
+        may_be_empty: Whether a source without rows is no error.
 
     Returns:
         An iterator over the rows. A line of plain text is the row `{"text": …}`.
 
     Raises:
-        MaskMatchError: If the source has no rows or cannot be read; the message names the file and the line. Errors
+        MaskMatchError: If the source has no rows, or cannot be read; the message names the file and the line. Errors
             in the content are raised when the iteration reaches them.
     """
     if not is_path(source) and not is_stream(source) and source != "-":
@@ -84,7 +86,9 @@ def read_rows(
         )
     name = _find_format(source, format)
     read = read_mixed_lines if name is None else READERS[name]
-    rows = _at_least_one(read(source, encoding), source_name(source))
+    rows = read(source, encoding)
+    if not may_be_empty:
+        rows = _at_least_one(rows, source_name(source))
     return rows if keep_bad else _good(rows)
 
 

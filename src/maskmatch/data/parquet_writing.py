@@ -41,7 +41,11 @@ def _array(cells: list[Any]) -> Any:
         array = pyarrow.array(cells)
     except (pyarrow.ArrowException, UnicodeError, OverflowError, TypeError, ValueError):
         return pyarrow.array(_as_texts(cells), pyarrow.string())
-    return pyarrow.array(_as_texts(cells), pyarrow.string()) if _has_empty_struct(array.type) else array
+    if _has_empty_struct(array.type):
+        return pyarrow.array(_as_texts(cells), pyarrow.string())
+    if pyarrow.types.is_timestamp(array.type) and any(getattr(cell, "nanosecond", 0) for cell in cells):
+        return pyarrow.array(cells, pyarrow.timestamp("ns", array.type.tz))
+    return array
 
 
 def _has_empty_struct(type_: Any) -> bool:
@@ -114,9 +118,24 @@ def _schema(source: Path) -> Any:
         except pyarrow.ArrowException:
             found.append(pyarrow.field(name, pyarrow.string()))
         different = len(types) > 1 and pyarrow.types.is_struct(found[-1].type)  # objects with different keys
+        if pyarrow.types.is_floating(found[-1].type) and not _fits(source, name, found[-1].type):
+            found[-1] = pyarrow.field(name, pyarrow.string())  # an id of 17 digits among fractions
         if different or _has_empty_struct(found[-1].type):  # these are in partial files of an earlier version
             found[-1] = pyarrow.field(name, pyarrow.string())
     return pyarrow.schema(found)
+
+
+def _fits(source: Path, name: str, type_: Any) -> bool:
+    """Whether all values of a column stay the same in a type."""
+    import pyarrow
+
+    try:
+        for table in _tables(source):
+            if name in table.schema.names and pyarrow.types.is_integer(table.schema.field(name).type):
+                table.column(name).cast(type_)
+    except pyarrow.ArrowException:
+        return False
+    return True
 
 
 def _cast(table: Any, schema: Any) -> Any:

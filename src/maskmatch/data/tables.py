@@ -101,6 +101,10 @@ def partial_files(path: Path) -> tuple[Path, Path]:
     return path.with_name(f"{path.name}.partial"), path.with_name(f"{path.name}.partial.json")
 
 
+class CannotResumeError(MaskMatchError):
+    """A partial file was made from something else."""
+
+
 class TableWriter:
     """A table that is being written into a partial file beside its name; :func:`writing_table` makes it.
 
@@ -122,6 +126,8 @@ class TableWriter:
         self._key: dict[str, Any] | None = None
         self._saved_at, self._saved_rows = time.monotonic(), 0
         self._file: IO[bytes] | None = None
+        self._size = 0  # the bytes of the rows that are counted: an interrupted write leaves some more
+        self._copying = False
 
     def write(self, rows: Sequence[Cells], done: int | None = None, **counts: int) -> None:
         """Append some rows.
@@ -134,12 +140,15 @@ class TableWriter:
         if not self._pieces.any_columns:
             self._check_columns(rows)
         self._append(self._pieces.rows(self.columns, rows, self.rows))
-        self.rows += len(rows)
-        self.done = self.done if done is None else done
-        for name, number in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + number
-        if self._resumable is not None and time.monotonic() - self._saved_at >= SAVE_EVERY:
+        counted = {name: self.counts.get(name, 0) + number for name, number in counts.items()}
+        self._count(len(rows), self.done if done is None else done, {**self.counts, **counted})
+        if self._resumable is not None and not self._copying and time.monotonic() - self._saved_at >= SAVE_EVERY:
             self._save()
+
+    def _count(self, rows: int, done: int, counts: dict[str, int]) -> None:
+        """Count the rows that were written, with the bytes up to their end."""
+        assert self._file is not None
+        self.rows, self.done, self.counts, self._size = self.rows + rows, done, counts, self._file.tell()
 
     def start(self, append: bool) -> None:
         """Continue the partial file, or begin a new one."""
@@ -148,6 +157,7 @@ class TableWriter:
             self._file = open(self._partial, "r+b")  # noqa: SIM115 (closed by stop or finish)
             self._file.truncate(state["bytes"])
             self._file.seek(state["bytes"])
+            self._size = state["bytes"]
             self._key, self.columns = state["key"], tuple(state["columns"])
             self.done, self.rows, self.counts = state["done"], state["rows"], state["counts"]
             return
@@ -157,13 +167,14 @@ class TableWriter:
             self._copy_existing()
         else:
             self._append(self._pieces.start(self.columns))
+        self._size = self._file.tell()
 
     def stop(self) -> None:
         """Keep the rows so far if the run can be continued, and remove them otherwise."""
         if self._file is None:
             return
         try:
-            if self._resumable is not None and self.done:
+            if self._resumable is not None and self.done and not self._copying:
                 self._save()
         finally:
             self._file.close()
@@ -215,19 +226,22 @@ class TableWriter:
 
         def copy() -> None:
             nonlocal begun
-            if not begun:
+            if not begun and waiting:
                 self.columns = _same_columns(waiting, self.columns, self._path)
+            if not begun:
                 self._append(self._pieces.start(self.columns))
             self.write(waiting)
             waiting.clear()
             begun = True
 
-        for row in read_rows(self._path):
+        self._copying = True  # until all of them are there, the run cannot be continued
+        for row in read_rows(self._path, may_be_empty=True):
             waiting.append(row.fields)
             if len(waiting) == AT_ONCE:
                 copy()
-        if waiting:
+        if waiting or not begun:
             copy()
+        self._copying = False
 
     def _save(self) -> None:
         """Save how far it is, after all rows so far are on the disk."""
@@ -237,8 +251,7 @@ class TableWriter:
             self._key = _plain(self._resumable.key())
         self._file.flush()
         os.fsync(self._file.fileno())
-        size = self._file.tell()
-        state = {"key": self._key, "columns": self.columns, "bytes": size, "done": self.done, "rows": self.rows}
+        state = {"key": self._key, "columns": self.columns, "bytes": self._size, "done": self.done, "rows": self.rows}
         write_text(self._progress, json.dumps({**state, "counts": self.counts}))
         self._saved_at = time.monotonic()
 
@@ -254,17 +267,27 @@ class TableWriter:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise MaskMatchError(f"{self._progress} is damaged; leave --resume out to start again.") from error
         key = _plain(resumable.key())
-        differs = [name for name, value in key.items() if before.get(name) != value]
+        differs = [
+            name if not isinstance(value, dict) else _different(before.get(name), value)
+            for name, value in key.items()
+            if before.get(name) != value
+        ]
         if set(saved["columns"]) != set(self.columns):
             differs.append("set of columns")
         if self._partial.stat().st_size < saved["bytes"]:
             differs.append("size")
         if differs:
-            raise MaskMatchError(
+            raise CannotResumeError(
                 f"{self._partial} cannot be continued, because it was made with another {' and '.join(differs)}; leave "
                 "--resume out to start again."
             )
         return saved
+
+
+def _different(before: Any, now: Mapping[str, Any]) -> str:
+    """The options that differ, in words."""
+    old = before if isinstance(before, dict) else {}
+    return " and ".join(name.replace("_", " ") for name in now if old.get(name) != now[name]) or "set of options"
 
 
 def _plain(key: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,10 +205,17 @@ def unseen_notes(per_label: Sequence[LabelScore], unseen: Sequence[UnseenLabel])
     if len(unseen) > _LABELS_IN_NOTE:
         listed.append(f"and {len(unseen) - _LABELS_IN_NOTE:,} more")
     are, their = ("is", "its") if len(unseen) == 1 else ("are", "their")
-    return [
+    notes = [
         f"{counted(len(unseen), 'true label')} {are} unknown to the model, "
         f"so {their} rows count as errors: {', '.join(listed)}."
     ]
+    strange = {each.label for each in unseen}
+    known = {str(score.label).casefold(): score.label for score in per_label if score.label not in strange}
+    near = {label: get_close_matches(str(label).casefold(), known, n=1) for label in strange}
+    meant = [f"{known[found[0]]!r} for {label!r}" for label, found in near.items() if found]
+    if meant:
+        notes.append(f"Do some labels only read otherwise? Perhaps {', '.join(sorted(meant)[:_LABELS_IN_NOTE])}.")
+    return notes
 
 
 def _json_id(label: Hashable) -> str | int | float | None:

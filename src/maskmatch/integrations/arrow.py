@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,14 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.prediction.answers import check_count, json_answers
 from maskmatch.prediction.predictor import CHUNK_SIZE
 from maskmatch.progress import showing_progress
-from maskmatch.storage.layout import EXPORT_FILE, folder_hash
+from maskmatch.storage.layout import EXPORT_FILE, folder_hash, read_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
-    from maskmatch.config.matcher import LongTexts, SearchKind
+    from maskmatch.config.matcher import LongTexts, MatcherConfig, SearchKind
     from maskmatch.prediction.editing import EditablePredictor
     from maskmatch.prompts import TokenizedPrompts
 
@@ -84,6 +84,24 @@ class AnswerOptions:
             if getattr(self, name) is not None:
                 check_threshold(getattr(self, name), name)
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> AnswerOptions:
+        """Options by their names; MaskMatchError for one that there is not."""
+        known = {each.name for each in fields(cls)}
+        wrong = next((name for name in options if name not in known), None)
+        if wrong is not None:
+            raise MaskMatchError(f"There is no option {wrong!r}; the options are {', '.join(sorted(known))}.")
+        return cls(**options)
+
+    def columns(self, names: Sequence[str], config: MatcherConfig) -> dict[str, str]:
+        """The columns that hold the classifier's fields, by field; raise if they, or those of answers, are wrong."""
+        answers = answer_fields(multi_label=config.multi_label, novelty=self.novelty, prefix=self.prefix)
+        check_free(names, answers)
+        named = dict(self.named)
+        if self.text_field is not None:
+            named.setdefault("text" if "text" in config.fields else config.fields[0], self.text_field)
+        return guess_columns(list(names), config.fields, named=named, want_label=False).fields
+
     def changing_answers(self) -> dict[str, Any]:
         """The options that change answers, as plain JSON."""
         others = {"batch_size", "threads", "verify", "model_hash"}
@@ -99,6 +117,14 @@ def model_hash(folder: str | Path) -> str:
             "machines can read."
         )
     return found
+
+
+def config_in(folder: str | Path) -> MatcherConfig:
+    """The config of the classifier or export in a folder."""
+    model_hash(folder)  # raises if there is none
+    config = read_config(Path(folder).expanduser())
+    assert config is not None
+    return config
 
 
 def answer_fields(*, multi_label: bool, novelty: bool, prefix: str = "") -> list[pa.Field]:
@@ -136,7 +162,8 @@ class ArrowPredictor:
             import pyarrow  # noqa: F401
         except ImportError as error:
             raise MaskMatchError(INSTALL) from error
-        self.options = AnswerOptions(**options)
+        self.options = AnswerOptions.of(options)
+        self._columns: tuple[tuple[str, ...], dict[str, str]] = ((), {})
         self.model_hash = model_hash(folder)
         if self.options.model_hash not in (None, self.model_hash):
             raise MaskMatchError(f"{folder} has another classifier on this machine; give a folder that all share.")
@@ -162,12 +189,9 @@ class ArrowPredictor:
 
     def columns(self, names: Sequence[str]) -> dict[str, str]:
         """The columns that hold the classifier's fields, by field."""
-        options = self.options
-        check_free(names, self.fields)
-        fields, named = self.pipeline.config.fields, dict(options.named)
-        if options.text_field is not None:
-            named.setdefault("text" if "text" in fields else fields[0], options.text_field)
-        return guess_columns(list(names), fields, named=named, want_label=False).fields
+        if self._columns[0] != tuple(names):  # they are the same for most tables, and a guess warns once
+            self._columns = tuple(names), self.options.columns(names, self.pipeline.config)
+        return self._columns[1]
 
     def answers(
         self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], problems: Mapping[int, str] | None = None

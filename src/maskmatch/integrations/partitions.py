@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from maskmatch.data.formats import Format
     from maskmatch.integrations.rows import ParquetRows, TextRows
+
+logger = logging.getLogger("maskmatch")
 
 METADATA = b"maskmatch"
 """The key of a partition's metadata in its Parquet file."""
@@ -101,7 +104,8 @@ class Partition:
     def identity(self) -> dict[str, Any]:
         """What its answers were made from, as plain JSON."""
         file = self.file
-        source = {"input": str(file.place), "size": file.size, "changed": file.changed, "encoding": file.encoding}
+        name = file.below or file.uri.rstrip("/").rpartition("/")[2]  # no path of this machine
+        source = {"input": name, "size": file.size, "changed": file.changed, "encoding": file.encoding}
         rows = {"format": file.format, "start": self.start, "stop": self.stop}
         found: dict[str, Any] = json.loads(json.dumps({**source, **rows, **self.made_with}))
         return found
@@ -156,6 +160,14 @@ def find_files(source: str, format: Format | None, encoding: str) -> list[InputF
         for each, about in found
         if (known := format_of(str(each), format)) is not None
     ]
+    read = {(file.uri, file.below) for file in files}
+    others = [str(each) for each, _ in found if (each.uri, each.below) not in read]
+    if files and others:
+        logger.warning(
+            "%d files of unknown formats are not read, such as %s; convert them, or give the format.",
+            len(others),
+            others[0],
+        )
     if not files:
         raise MaskMatchError(f"{source} has no file of a known format; give the format with --format.")
     return files

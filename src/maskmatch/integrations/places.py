@@ -63,6 +63,13 @@ class Place:
         system, path = self._found
         return Path(path) if system.type_name == "local" else None
 
+    def contains(self, other: Place) -> bool:
+        """Whether another place is this one, or in it."""
+        (system, path), (its_system, its_path) = self._found, other._found
+        return bool(system.type_name == its_system.type_name) and f"{its_path.rstrip('/')}/".startswith(
+            f"{path.rstrip('/')}/"
+        )
+
     def info(self) -> FileInfo:
         """What is there: type, size, time of the last change."""
         system, path = self._found

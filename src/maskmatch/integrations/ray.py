@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.integrations.arrow import ArrowPredictor, model_hash
+from maskmatch.integrations.arrow import AnswerOptions, ArrowPredictor, config_in, model_hash
+from maskmatch.prediction.answers import check_count
 from maskmatch.prediction.predictor import CHUNK_SIZE
 
 if TYPE_CHECKING:
@@ -80,10 +82,15 @@ def classify(
         import ray.data  # noqa: F401
     except ImportError as error:
         raise MaskMatchError(INSTALL) from error
+    for count, name in ((actors, "actors"), (threads, "threads"), (rows, "rows")):
+        check_count(count, name)
     options = {"model_hash": model_hash(folder), "threads": threads, **options}
+    names = dataset.columns()  # errors are raised here, not by an actor, which Ray starts again and again
+    if names is not None:
+        AnswerOptions.of(options).columns(names, config_in(folder))
     return dataset.map_batches(
         RayPredictor,
-        fn_constructor_args=(str(folder),),
+        fn_constructor_args=(os.path.abspath(os.path.expanduser(folder)),),  # workers have a folder of their own
         fn_constructor_kwargs=options,
         batch_size=rows,
         **pool_options(actors, threads),

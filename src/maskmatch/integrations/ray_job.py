@@ -113,15 +113,18 @@ def _plan(job: Job, config: MatcherConfig) -> list[Partition]:
 
     options = job.options
     made_with = {"model": model_hash(job.folder), "version": __version__, "options": options.changing_answers()}
-    inside = Place.of(job.source), Place.of(job.output)
-    if f"{inside[1]}/".startswith(f"{inside[0]}/"):
+    if Place.of(job.source).contains(Place.of(job.output)):
         raise MaskMatchError(f"The answers in {job.output} would become rows of {job.source}; give another folder.")
-    files = [file.counted() for file in find_files(job.source, job.format, job.encoding) if file.size]
+    found = (file.counted() for file in find_files(job.source, job.format, job.encoding) if file.size)
+    files = [file for file in found if file.rows]
     check_columns(files, multi_label=config.multi_label, novelty=options.novelty, prefix=options.prefix)
     main = "text" if "text" in config.fields else config.fields[0]
     named = {**({} if options.text_field is None else {main: options.text_field}), **options.named}
     for file in files:
-        guess_columns(file.columns, config.fields, named=named, want_label=False)
+        try:
+            guess_columns(file.columns, config.fields, named=named, want_label=False)
+        except MaskMatchError as error:
+            raise MaskMatchError(f"{file.place}: {error}") from None
     partitions = split(files, job.rows, made_with)
     if not partitions:
         raise MaskMatchError(f"{job.source} has no rows; give at least one.")
@@ -135,6 +138,7 @@ def _finished(output: Place, partitions: Sequence[Partition], *, overwrite: bool
     with ThreadPoolExecutor(16) as pool:
         found = list(pool.map(read_written, present))
     done: dict[str, Written] = {}
+    stale: list[Place] = []
     for place, written in zip(present, found, strict=True):
         if written is None:
             raise MaskMatchError(f"{place} is no file of this command; give another folder for the answers.")
@@ -144,12 +148,18 @@ def _finished(output: Place, partitions: Sequence[Partition], *, overwrite: bool
         elif not overwrite:
             raise MaskMatchError(f"{place} {_difference(written, planned)}; give --overwrite, or another folder.")
         elif planned is None:
-            place.delete()  # otherwise its rows would be there twice
+            stale.append(place)  # otherwise its rows would be there twice
+    if stale:
+        (output / MANIFEST).delete()  # first: a folder with a manifest is complete
+    for place in stale:
+        place.delete()
     return done
 
 
 def _difference(written: Written, planned: Partition | None) -> str:
-    now = {} if planned is None else planned.identity
+    if planned is None:
+        return "has rows that are no longer in the input, or are in other partitions (--partition-rows)"
+    now = planned.identity
     differ = {name for name in now if written.identity.get(name) != now[name]}
     if "model" in differ:
         return "was made with another model"

@@ -171,7 +171,7 @@ class TextRows:
     def _open(self) -> Iterator[Row]:
         local = self._place.local
         source: Any = local if local is not None else _Named(self._place)
-        return read_rows(source, format=self._format, encoding=self._encoding, keep_bad=True)
+        return read_rows(source, format=self._format, encoding=self._encoding, keep_bad=True, may_be_empty=True)
 
 
 class _Named(io.BufferedReader):

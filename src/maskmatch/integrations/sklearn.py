@@ -18,10 +18,13 @@ from maskmatch.integrations.sklearn_inputs import (
     Target,
     check_features,
     columns_of,
+    features_of,
     named,
     read_target,
     read_texts,
     read_weights,
+    set_features,
+    several_labels,
     sorted_classes,
     weighted,
 )
@@ -118,8 +121,8 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight: The weight of each text; those with 0 are left out.
             dev: Texts and labels, ``(X, y)``, to choose the best checkpoint by.
         """
-        check_features(self, X, reset=True)
-        with warning_once(self):
+        features = features_of(X)
+        with warning_once(self, "fit"):
             pretrained = encoders.get(self.model, self.device)
             saved = None if pretrained.classifier is None else pretrained.classifier.bank.labels
             own = self.labels is None and self.label_names is None
@@ -145,6 +148,7 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             assert matcher.model is not None  # raises if the method must be trained
         self.matcher_, self._memory_ = matcher, memory
         self.classes_ = self._classes() if target is None else target.classes
+        set_features(self, features)
         return self
 
     def partial_fit(
@@ -167,12 +171,14 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         first = not hasattr(self, "matcher_")
         more = [] if classes is None else np.asarray(classes).tolist()
-        with warning_once(self):
+        with warning_once(self, "fit"):
             if first:
                 matcher, memory = self._first(X, y, more)
             else:
                 matcher, memory = self.matcher_, self._memory_
-            check_features(self, X, reset=first)
+            features = features_of(X)
+            if not first:
+                check_features(self, X)
             texts = read_texts(self, X, matcher.config.fields)
             known = [] if matcher.labels is None else list(matcher.labels)
             target = read_target(y, None, None, also=[*known, *more])
@@ -199,12 +205,14 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             memory.add(*rows)
         self.matcher_, self._memory_ = matcher, memory
         self.classes_ = target.classes
+        if first:
+            set_features(self, features)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each text; with several per text, a matrix of 0 and 1 with the columns of ``classes_``."""
         matcher, texts = self._prepared(X)
-        with warning_once(self):
+        with warning_once(self, "predict"):
             found = matcher.predict(texts)
         if matcher.config.multi_label:
             return self._indicator(found)
@@ -217,7 +225,7 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each label: (n, K), columns in the order of ``classes_``."""
         matcher, texts = self._prepared(X)
-        with warning_once(self):
+        with warning_once(self, "predict"):
             found = matcher.predict_proba(texts).astype(np.float64)
         assert matcher.labels is not None
         columns = [matcher.labels.position(label) for label in self.classes_.tolist()]
@@ -229,13 +237,20 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; with several labels per text, how often all of them are right."""
         check_is_fitted(self, "matcher_", msg=NOT_FITTED)
-        if self.matcher_.config.multi_label and getattr(y, "ndim", 1) == 1:
-            rows, known = [list(row) for row in y], set(self.classes_.tolist())
+        if self.matcher_.config.multi_label:
+            assert self.matcher_.labels is not None
+            rows, known = several_labels(y, self.matcher_.labels), set(self.classes_.tolist())
             unknown = np.array([[not known.issuperset(row)] for row in rows], dtype=np.int64)  # never predicted
             truth = np.concatenate([self._indicator(rows), unknown], axis=1)
             predicted = np.concatenate([self.predict(X), np.zeros_like(unknown)], axis=1)
             return float(accuracy_score(truth, predicted, sample_weight=sample_weight))
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        truth = np.asarray(y).ravel()
+        predicted = self.predict(X)
+        if len(truth) != len(predicted):
+            raise MaskMatchError(f"X has {len(predicted)} texts and y has {len(truth)} labels; give one per text.")
+        # By equality: where the classifier abstains, the answer is None, which accuracy_score cannot sort.
+        right = [one == other for one, other in zip(truth.tolist(), predicted.tolist(), strict=True)]
+        return float(np.average(right, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -248,7 +263,6 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _first(self, X: Any, y: Any, classes: list[Any]) -> tuple[MaskMatcher, Memory]:
         """A classifier for the first call of ``partial_fit``."""
-        check_features(self, X, reset=True)
         pretrained = encoders.get(self.model, self.device)
         saved = pretrained.classifier is not None and pretrained.classifier.bank.labels is not None
         labels = self._given_labels()
@@ -338,7 +352,7 @@ class MaskMatchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _prepared(self, X: Any) -> tuple[MaskMatcher, list[Any]]:
         """The fitted classifier, and the texts of X."""
         check_is_fitted(self, "matcher_", msg=NOT_FITTED)
-        check_features(self, X, reset=False)
+        check_features(self, X)
         matcher: MaskMatcher = self.matcher_
         return matcher, read_texts(self, X, matcher.config.fields)
 

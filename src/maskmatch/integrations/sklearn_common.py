@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from maskmatch.storage.pretrained import PretrainedCache
 
@@ -38,7 +38,10 @@ MOST_REMEMBERED = 1000
 
 
 class _OncePerSettings(logging.Filter):
-    """Lets a warning of an estimator pass once for the same settings, not once per fold."""
+    """Lets a warning of an estimator pass once for the same settings, not once per fold.
+
+    Warnings about texts to predict are not repeated only if they say the same.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +51,8 @@ class _OncePerSettings(logging.Filter):
         settings = _settings.get()
         if settings is None:
             return True
-        key = hash((record.msg, settings))  # without its arguments, which are counts and differ per fold
+        fitting = settings.startswith("fit")  # without its arguments, which are counts and differ per fold
+        key = hash((record.msg if fitting else record.getMessage(), settings))
         known = key in self.seen
         if len(self.seen) >= MOST_REMEMBERED:
             self.seen.clear()
@@ -61,9 +65,9 @@ logging.getLogger("maskmatch").addFilter(_filter)
 
 
 @contextmanager
-def warning_once(estimator: Any) -> Iterator[None]:
-    """Within, a warning appears once per process for the parameters of an estimator."""
-    token = _settings.set(f"{type(estimator).__name__}{sorted(vars_of(estimator).items())!r}")
+def warning_once(estimator: Any, doing: Literal["fit", "predict"]) -> Iterator[None]:
+    """Within, a warning appears once per process for the parameters of an estimator, and what it is doing."""
+    token = _settings.set(f"{doing} {type(estimator).__name__}{sorted(vars_of(estimator).items())!r}")
     try:
         yield
     finally:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from maskmatch.data import is_missing, is_table, take_texts
+from maskmatch.data.spans import span_column
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet, LabelsLike
 from maskmatch.labels.targets import COLLECTIONS
@@ -23,17 +25,35 @@ if TYPE_CHECKING:
 # -- X -------------------------------------------------------------------------------------------------------
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Set ``n_features_in_`` and ``feature_names_in_`` in ``fit``, for a table; compare with them afterwards.
+FEATURES = ("n_features_in_", "feature_names_in_")
 
-    A list or a series of texts has no columns, so there is nothing to compare.
+
+def features_of(X: Any) -> dict[str, Any]:
+    """The number and names of the columns of a table, for ``n_features_in_`` and ``feature_names_in_``.
+
+    A list or a series of texts has no columns.
     """
-    if reset:
-        for name in ("n_features_in_", "feature_names_in_"):
-            vars(estimator).pop(name, None)
-    compared = reset or hasattr(estimator, "n_features_in_")
-    if compared and len(getattr(X, "shape", ())) == 2 and not sparse.issparse(X):
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+    found = BaseEstimator()
+    if _has_columns(X):
+        validate_data(found, X, reset=True, skip_check_array=True)
+    return {name: value for name, value in vars(found).items() if name in FEATURES}
+
+
+def set_features(estimator: Any, features: Mapping[str, Any]) -> None:
+    """Keep the columns of the table that an estimator was fitted on."""
+    for name in FEATURES:
+        vars(estimator).pop(name, None)
+    vars(estimator).update(features)
+
+
+def check_features(estimator: Any, X: Any) -> None:
+    """Raise if a table has other columns than that which the estimator was fitted on."""
+    if hasattr(estimator, "n_features_in_") and _has_columns(X):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+
+
+def _has_columns(X: Any) -> bool:
+    return len(getattr(X, "shape", ())) == 2 and not sparse.issparse(X)
 
 
 def read_texts(estimator: Any, X: Any, fields: Sequence[str]) -> list[Any]:
@@ -54,6 +74,13 @@ def read_texts(estimator: Any, X: Any, fields: Sequence[str]) -> list[Any]:
     columns = getattr(X, "columns", None)
     if columns is not None and len(columns) == 1:  # a text column may have any name
         return _of_rows(X[columns[0]], fields, who)
+    names = set() if columns is None else set(map(str, columns))
+    missing = [name for name in fields if name not in names and span_column(name) not in names]
+    if names and missing:  # one of several columns would have to be guessed
+        raise MaskMatchError(
+            f"X has {len(names)} columns, and none is called {missing[0]!r}; give {who} one column of texts, or "
+            f"columns with the names of the task's fields: {', '.join(fields)}."
+        )
     return take_texts(X, fields, allow_empty=True)
 
 
@@ -141,6 +168,11 @@ def read_target(y: Any, labels: LabelsLike | None, label_names: Any, also: Itera
     return Target(rows, classes, several, known or named(classes.tolist(), label_names))
 
 
+def several_labels(y: Any, known: LabelSet) -> list[list[Any]]:
+    """The labels of each row, where a row may have several: as lists, or as a matrix of 0 and 1."""
+    return [list(row) for row in _rows(y, known)[0]]
+
+
 def columns_of(ids: Sequence[Any]) -> NDArray[Any]:
     """Labels as an array in their order."""
     array = np.array(ids)
@@ -184,6 +216,8 @@ def read_weights(sample_weight: Any, rows: int) -> list[float] | None:
         raise MaskMatchError("sample_weight has values that are no weights; a weight is a number of at least 0.")
     if not weights.any():
         raise MaskMatchError("sample_weight is zero for every text; give at least two classes a weight above 0.")
+    if np.ptp(weights) == 0:  # as if there were none
+        return None
     return [float(weight) for weight in weights]
 
 
@@ -213,6 +247,9 @@ def weighted(
         raise MaskMatchError(f"class_weight has a weight for {unknown[0]!r}, which is no class.")
     if any(isinstance(row, COLLECTIONS) for row in rows):
         raise MaskMatchError("class_weight as a dict needs one label per text; give sample_weight instead.")
+    wrong = next((weight for weight in class_weight.values() if not isinstance(weight, (int, float, np.number))), None)
+    if wrong is not None:
+        raise MaskMatchError(f"class_weight has the weight {wrong!r}; a weight is a number of at least 0.")
     by_class = [float(class_weight.get(row, 1.0)) for row in rows]
     before = [1.0] * len(rows) if weights is None else weights
     return read_weights(np.multiply(by_class, before), len(rows))

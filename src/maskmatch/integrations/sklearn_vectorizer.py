@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maskmatch.config.methods import find_method
-from maskmatch.integrations.sklearn_common import NOT_FITTED, encoders, read_texts_only, warning_once
-from maskmatch.integrations.sklearn_inputs import check_features, read_texts
+from maskmatch.integrations.sklearn_common import encoders, read_texts_only, warning_once
+from maskmatch.integrations.sklearn_inputs import check_features, features_of, read_texts, set_features
 from maskmatch.integrations.sklearn_parameters import CLASSIFIER_PARAMETERS, classifier_settings, takes
 from maskmatch.labels import LabelSet
 from maskmatch.matcher import MaskMatcher
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from maskmatch.config.methods import Method
     from maskmatch.config.tasks import Task
+
+NOT_FITTED = "This %(name)s is not fitted yet; call fit first."
 
 
 class MaskMatchVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,7 +63,7 @@ class MaskMatchVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
 
     def fit(self, X: Any, y: Any = None) -> MaskMatchVectorizer:
         """Load the encoder, and read the first text; ``y`` is ignored."""
-        check_features(self, X, reset=True)
+        features = features_of(X)
         options = classifier_settings(self)
         if options["method"] is not None:
             options["method"] = _reading_labels(find_method(options["method"]))
@@ -69,17 +71,18 @@ class MaskMatchVectorizer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         labels = None if pretrained.classifier is not None else LabelSet.of(["text"])  # it can be copied with a label
         matcher = MaskMatcher.from_pretrained(pretrained, labels, verbose=bool(self.verbose), **options)
         texts = read_texts(self, X, matcher.config.fields)
-        with warning_once(self):
+        with warning_once(self, "fit"):
             self._masks, self._dimension = matcher.text_states(texts[:1]).shape[1:]
         self.matcher_ = matcher
+        set_features(self, features)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The states of texts: (n, masks x dim)."""
         check_is_fitted(self, "matcher_", msg=NOT_FITTED)
-        check_features(self, X, reset=False)
+        check_features(self, X)
         texts = read_texts(self, X, self.matcher_.config.fields)
-        with warning_once(self):
+        with warning_once(self, "predict"):
             states: NDArray[np.float32] = self.matcher_.text_states(texts)
         return states.reshape(len(texts), -1)
 

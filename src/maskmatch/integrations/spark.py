@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from maskmatch.integrations.arrow import AnswerOptions, ArrowPredictor, answer_fields, check_free, model_hash
-from maskmatch.storage.layout import read_config
+from maskmatch.integrations.arrow import AnswerOptions, ArrowPredictor, answer_fields, config_in, model_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -43,9 +43,10 @@ def predict_in_arrow(
         **options: The fields of ``AnswerOptions``. Without ``threads``, a worker computes with the number of threads
             that Spark sets: ``spark.task.cpus``.
     """
-    AnswerOptions(**options)  # errors are raised here, not on an executor
+    AnswerOptions.of(options)  # errors are raised here, not on an executor
     options = {"model_hash": model_hash(folder), **options}
-    return partial(_predict, str(folder), json.dumps(options))
+    path = os.path.abspath(os.path.expanduser(folder))  # executors may have another working directory
+    return partial(_predict, path, json.dumps(options))
 
 
 def answer_schema(schema: StructType, folder: str | Path, **options: Any) -> StructType:
@@ -60,19 +61,10 @@ def answer_schema(schema: StructType, folder: str | Path, **options: Any) -> Str
     from pyspark.sql.pandas.types import from_arrow_schema
     from pyspark.sql.types import StructType
 
-    asked = AnswerOptions(**options)
-    multi_label = _multi_label(folder)
-    answers = answer_fields(multi_label=multi_label, novelty=asked.novelty, prefix=asked.prefix)
-    check_free(schema.names, answers)
+    asked, config = AnswerOptions.of(options), config_in(folder)
+    asked.columns(schema.names, config)
+    answers = answer_fields(multi_label=config.multi_label, novelty=asked.novelty, prefix=asked.prefix)
     return StructType([*schema.fields, *from_arrow_schema(pa.schema(answers)).fields])
-
-
-def _multi_label(folder: str | Path) -> bool:
-    from pathlib import Path
-
-    config = read_config(Path(folder).expanduser())
-    assert config is not None  # there is a model hash, or predict_in_arrow raises
-    return config.multi_label
 
 
 def _predict(folder: str, options: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -45,7 +46,7 @@ SEPARATOR = "|"
 
 FILE_SUFFIXES = tuple(f".{name}{end}" for name in get_args(Format) for end in ("", ".gz"))
 PATH_PREFIXES = ("/", "./", "../", "~/")
-COMMA = re.compile(r",(?![^(]*\))")
+COMMA = re.compile(r"[,\uff0c](?![^(]*\))")
 """A comma between names; one in parentheses, as in "Cause-Effect(e1,e2)", belongs to a name."""
 
 TABLE_HEADER = re.compile(r"""\s*(("?)label\2([\t,]).*)""")
@@ -121,7 +122,12 @@ def _labels_from_list(source: str) -> LabelSet:
             raise MaskMatchError(f"There is no label file {source}; give a file, or names separated by commas.")
     if source.lstrip().startswith(("[", "{")):
         return _labels_from_text(source, "--labels")
-    return LabelSet.of([name for part in COMMA.split(source) if (name := part.strip())])
+    names = [part.strip() for part in COMMA.split(source)]
+    if not names[-1]:  # a comma at the end
+        names.pop()
+    if any(names) and not all(names):
+        raise MaskMatchError(f"A label name is blank in {source!r}; give a name between any two commas.")
+    return LabelSet.of([name for name in names if name])
 
 
 def _labels_from_json(path: Path) -> LabelSet:
@@ -181,9 +187,12 @@ def _label_from_row(fields: dict[str, Any], where: str) -> Label:
         fields = {"label": name.strip() if isinstance(name, str) else name}
     unknown = set(fields) - set(COLUMNS)
     if "label" not in fields or unknown:
+        wrong = min(unknown) if unknown else None
+        near = get_close_matches(wrong or "", [*COLUMNS, *COLUMN_ALIASES], n=1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        what = "the column label is missing" if wrong is None else f"{wrong!r} is none of them{meant}"
         raise MaskMatchError(
-            f"{where}: a label file has the columns {', '.join(COLUMNS)}, of which label is required; "
-            f"this one has {', '.join(fields)}."
+            f"{where}: a label file has the columns {', '.join(COLUMNS)}, of which label is required; {what}."
         )
     phrases, words, examples = (_split_cell(fields.get(name) or ()) for name in ("phrases", "words", "examples"))
     try:

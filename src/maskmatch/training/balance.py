@@ -28,6 +28,12 @@ logger = logging.getLogger("maskmatch")
 LARGEST_SHARE = 1 / 3
 """The share of all rows that a label may have in any case."""
 
+RARE = 3
+"""Labels with fewer rows are often mistyped ones, so they do not tell how many rows a label usually has."""
+
+LEAST_ROWS = 5
+"""A large label never counts less than this many rows."""
+
 SKEWED = 10
 """If a label has this many times as many rows as the median label, users are warned."""
 
@@ -118,8 +124,8 @@ def _adjustment(totals: NDArray[np.float64], strength: float) -> NDArray[np.floa
 def without_skew(examples: Examples, config: TrainingConfig, *, quiet: bool = False) -> Examples:
     """The rows to train on: of a label with far more rows than the others, some. Warns if labels are skewed.
 
-    Together, they count as much as those of the median label; with more than 10 rows per label, more. A user who
-    weights rows or labels wants all of them.
+    The larger the label, the less all of its rows together count: at least as much as those of the median label, with
+    more than 10 rows per label more. A user who weights rows or labels wants all of them.
 
     Args:
         examples: The rows, with one label each.
@@ -130,12 +136,11 @@ def without_skew(examples: Examples, config: TrainingConfig, *, quiet: bool = Fa
     if not rows:
         return examples
     counts = Counter(rows)
-    usual = statistics.median_low(counts.values())
+    usual = _usual_count(list(counts.values()))
     most, large = counts.most_common(1)[0]
-    limit, enough = math.inf, math.inf
-    if config.max_skew and config.class_weight is None and examples.weights is None:
-        enough = usual * max(1.0, usual / FEW_TEXTS)
-        limit = max(math.ceil(config.max_skew * enough), _rows_for_share(list(counts.values()), LARGEST_SHARE))
+    enough = max(LEAST_ROWS, usual) * max(1.0, usual / FEW_TEXTS)
+    wanted = config.max_skew and config.class_weight is None and examples.weights is None
+    limit = _limit(list(counts.values()), math.ceil(config.max_skew * enough)) if wanted else math.inf
     if large <= limit:
         if large >= SKEWED * usual and not quiet:
             logger.warning(
@@ -152,9 +157,13 @@ def without_skew(examples: Examples, config: TrainingConfig, *, quiet: bool = Fa
         seen[rows[row]] += 1
         if seen[rows[row]] <= limit:
             kept.append(row)
-    over = {label for label, count in counts.items() if count > limit}
+    over = {label: count for label, count in counts.items() if count > limit}
+    spread = max(0.0, config.max_skew - 1) * enough
+    weights = {
+        label: min(1.0, (enough + spread * config.max_skew * enough / count) / limit) for label, count in over.items()
+    }
     used = examples.select(sorted(kept))
-    used = replace(used, weights=[enough / limit if label in over else 1.0 for label in used.labels or []])
+    used = replace(used, weights=[weights.get(label, 1.0) for label in used.labels or []])
     if quiet:
         return used
     others = "" if len(over) == 1 else f" (and {len(over) - 1} more labels have too many)"
@@ -169,6 +178,29 @@ def without_skew(examples: Examples, config: TrainingConfig, *, quiet: bool = Fa
         limit,
     )
     return used
+
+
+def _usual_count(counts: Sequence[int]) -> int:
+    """How many rows the median label has, without labels that have hardly any, if more than one label is left.
+
+    >>> _usual_count([200, 5, 5, 5]), _usual_count([900, 800, 1, 1]), _usual_count([200, 1, 1])
+    (5, 800, 1)
+    """
+    common = [count for count in counts if count >= RARE]
+    return statistics.median_low(common if len(common) > 1 else counts)
+
+
+def _limit(counts: Sequence[int], most: int) -> float:
+    """The largest number of rows per label: as given, or more, until it has a third of all rows.
+
+    Several labels are limited only if they are a third of all at most: otherwise the small ones are the exception.
+
+    >>> _limit([200, *[5] * 9], 10), _limit([900, 800, 3, 3], 10)
+    (22, inf)
+    """
+    limit = max(most, _rows_for_share(counts, LARGEST_SHARE))
+    over = sum(count > limit for count in counts)
+    return math.inf if over > max(1, len(counts) * LARGEST_SHARE) else limit
 
 
 def _rows_for_share(counts: Sequence[int], share: float) -> int:
@@ -197,4 +229,4 @@ def checked_weights(weights: Any, rows: int) -> list[float] | None:
     if not np.isfinite(found).all() or (found < 0).any() or not found.any():
         raise MaskMatchError("sample_weight must be numbers of at least 0, and not all of them 0.")
     kept: list[float] = found.tolist()
-    return kept
+    return None if min(kept) == max(kept) else kept  # rows that all count the same have no weights

@@ -76,7 +76,16 @@ def test_warnings_are_not_repeated_for_every_fold(quick: Make, caplog: pytest.Lo
     long = [text + " money" * (60 + place) for place, text in enumerate(TEXTS)]
     with caplog.at_level(logging.WARNING):
         cross_val_score(quick(epochs=1, max_length=30), long, TRUTH, cv=3)
-    assert caplog.text.count("truncated") == 1
+    assert caplog.text.count("truncated") == 2  # once for training, once for predicting
+
+
+def test_warnings_about_other_texts_are_shown(quick: Make, caplog: pytest.LogCaptureFixture) -> None:
+    classifier = quick(epochs=1, max_length=29).fit(TEXTS, TRUTH)
+    long = ["money " * 60] * 4
+    with caplog.at_level(logging.WARNING):
+        for texts in (long[:2], long[:2], long):
+            classifier.predict(texts)
+    assert caplog.text.count("truncated") == 2
 
 
 def test_a_pipeline(make: Make) -> None:

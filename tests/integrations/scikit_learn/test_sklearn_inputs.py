@@ -126,3 +126,44 @@ def test_the_vectorizer_reads_the_same_forms(tiny: Tiny) -> None:
     for form in FORMS.values():
         np.testing.assert_allclose(vectorizer.transform(form(TEXTS)), expected, atol=1e-6)
     assert "MaskMatchVectorizer reads texts" in refusal(vectorizer.transform, [1, 2])
+
+
+def test_a_frame_whose_text_column_would_have_to_be_guessed(quick: Make) -> None:
+    frame = pd.DataFrame({"subject": TEXTS, "body": TEXTS[::-1]})
+    assert "X has 2 columns, and none is called 'text'" in refusal(quick(epochs=1).fit, frame, TRUTH)
+    numbers = pd.DataFrame({"id": range(12), "amount": range(12)})
+    assert "X has 2 columns" in refusal(quick(epochs=1).fit, numbers, TRUTH)
+
+
+def test_a_failed_fit_leaves_the_classifier_as_it_was(quick: Make) -> None:
+    classifier = quick(epochs=1).fit(pd.DataFrame({"complaint": TEXTS}), TRUTH)
+    assert "inconsistent" in refusal(classifier.fit, TEXTS, TRUTH[:-1])
+    assert classifier.feature_names_in_.tolist() == ["complaint"]
+    classifier.fit(TEXTS, TRUTH)
+    assert not hasattr(classifier, "feature_names_in_")
+
+
+def test_scores_of_every_form_of_several_labels(quick: Make) -> None:
+    matrix = np.array([[label == name for name in LABELS] for label in TRUTH], dtype=int)
+    classifier = quick(epochs=1, multi_label=True, threshold=0.3).fit(TEXTS, matrix)
+    own = classifier.predict(TEXTS)
+    lists = [[classifier.classes_[place] for place in np.flatnonzero(row)] for row in own]
+    assert classifier.score(TEXTS, own) == classifier.score(TEXTS, own.tolist()) == classifier.score(TEXTS, lists) == 1
+
+
+def test_abstaining_counts_as_wrong(quick: Make) -> None:
+    classifier = quick(epochs=1, abstain=1.0, calibrate=False).fit(TEXTS, TRUTH)
+    assert set(classifier.predict(TEXTS).tolist()) == {None}
+    assert classifier.score(TEXTS, TRUTH) == 0.0
+
+
+def test_weights_that_are_all_the_same_change_nothing(quick: Make) -> None:
+    texts, truth = [*TEXTS, *[f"refund {number}" for number in range(40)]], [*TRUTH, *["refund"] * 40]
+    plain, ones, none = (
+        quick(epochs=1, class_weight=weights).fit(texts, truth, sample_weight=rows).predict_proba(TEXTS)
+        for weights, rows in ((None, None), (None, np.ones(52)), ({}, None))
+    )
+    np.testing.assert_array_equal(plain, ones)
+    np.testing.assert_array_equal(plain, none)
+    wrong = quick(epochs=1, class_weight={"refund": "x"})
+    assert "class_weight has the weight 'x'" in refusal(wrong.fit, texts, truth)

@@ -139,7 +139,7 @@ def abbreviations(name: str, token_counts: Sequence[int]) -> list[str]:
     found = []
     for word, tokens in zip(WORD.findall(name), token_counts, strict=True):
         low = word.casefold()
-        no_vowels = len(word) > 1 and not VOWELS & set(low)
+        no_vowels = len(word) > 1 and low.isascii() and not VOWELS & set(low)
         capitals = word.isupper() and 2 <= len(word) <= 5 and tokens > 1
         if low in ABBREVIATIONS or (no_vowels and tokens > 1) or capitals:
             found.append(word)
