@@ -53,3 +53,9 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
         bar.update(2)
         bar.show({"loss": 1.0})
         assert bar.n == 2
+
+
+def test_a_purpose_is_shown(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.progress_for("calibration, fold 1 of 3"):
+        work(clock, 100, 1)
+    assert "encoding texts (calibration, fold 1 of 3): 10 of 100" in capsys.readouterr().err

@@ -17,6 +17,7 @@ FIRST_SECONDS = 2
 SECONDS_BETWEEN_LINES = 10
 
 _verbose = ContextVar("maskmatch_verbose", default=True)
+_purpose = ContextVar("maskmatch_purpose", default="")
 
 
 def set_verbose(verbose: bool) -> None:
@@ -34,6 +35,16 @@ def showing_progress(shown: bool) -> Iterator[None]:
         _verbose.reset(token)
 
 
+@contextmanager
+def progress_for(purpose: str) -> Iterator[None]:
+    """Progress within says what the work is for, such as "calibration, fold 1 of 3"."""
+    token = _purpose.set(purpose)
+    try:
+        yield
+    finally:
+        _purpose.reset(token)
+
+
 def progress_bar(total: int, task: str, unit: str = "it") -> Any:
     """A progress bar with ``update(count)``, ``close()`` and ``show(figures)``; use it in a ``with`` statement.
 
@@ -44,6 +55,8 @@ def progress_bar(total: int, task: str, unit: str = "it") -> Any:
     """
     if not _verbose.get():
         return _NoProgress(total)
+    if _purpose.get():
+        task = f"{task} ({_purpose.get()})"
     if not sys.stderr.isatty() and "ipykernel" not in sys.modules:  # notebooks show bars, too
         return _ProgressLines(total, task)
     from tqdm.auto import tqdm

@@ -206,8 +206,10 @@ class TestResume:
             stop_after(patch, 1)
             assert run("predict", own, source, "-o", path).code == 130
         resume = ["predict", own, source, "-o", path, "--resume"]
-        assert "another abstain;" in run(*resume, "-k", 3, "--abstain", "0.5").err
-        assert "set of columns" in run(*resume, "-k", 2).err
+        assert "another abstain and set of columns;" in run(*resume, "-k", 3, "--abstain", "0.5").err
+        refused = run(*resume, "-k", 2).err
+        assert "another top k and set of columns" in refused or "set of columns" in refused
+        assert "--resume continues it" not in refused
         content = source.read_text()
         source.write_text(content.replace("a11", "a12"))
         assert "another input;" in run(*resume).err
@@ -238,6 +240,7 @@ class TestResume:
         assert run("predict", model, source, "-o", path).code == 0
         before = path.read_bytes()
         assert "no interrupted run" in fails(run("predict", model, source, "-o", path, "--append", "--resume"))
+        assert "To write it again, leave --resume out" in fails(run("predict", model, source, "-o", path, "--resume"))
         assert path.read_bytes() == before
 
 

@@ -307,9 +307,14 @@ def test_an_interrupt_within_a_write_repeats_no_row(tmp_path: Path, monkeypatch:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(TableWriter, "_append", interrupted)
-    with pytest.raises(KeyboardInterrupt), writing_table(path, ["a"], resumable=Resumable(dict)) as table:
-        table.write([{"a": 1}], done=1)
-        table.write([{"a": 2}], done=2)
+
+    def write_two() -> None:
+        with writing_table(path, ["a"], resumable=Resumable(dict)) as table:
+            for number in (1, 2):
+                table.write([{"a": number}], done=number)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_two()
     monkeypatch.setattr(TableWriter, "_append", append)
     with writing_table(path, ["a"], resumable=Resumable(dict, resume=True)) as table:
         assert table.done == 1

@@ -219,6 +219,53 @@ class TestJob:
         assert without_ray == []
         assert not (tmp_path / "out").exists()
 
+    def test_the_answers_of_rows_by_uri_do_not_become_rows(self, exported: Path, tmp_path: Path) -> None:
+        write_lines(tmp_path / "in" / "rows.jsonl", [{"text": "a refund"}])
+        for source in (tmp_path / "in", (tmp_path / "in").as_uri(), f"{(tmp_path / 'in').as_uri()}/"):
+            for output in (tmp_path / "in" / "out", (tmp_path / "in" / "out").as_uri()):
+                with pytest.raises(MaskMatchError, match="would become rows"):
+                    run(exported, source, output)
+
+    def test_files_without_rows_and_of_unknown_formats(
+        self, exported: Path, tmp_path: Path, without_ray: list[str], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        write_lines(tmp_path / "in" / "rows.jsonl", [{"text": "a refund"}])
+        for name, content in (("a.csv", "text,id\n"), ("b.json", "[]"), ("c.txt", "\n\n"), ("d.xlsx", "no")):
+            (tmp_path / "in" / name).write_text(content)
+        assert run(exported, tmp_path / "in", tmp_path / "out")["rows"] == 1
+        assert "1 files of unknown formats are not read, such as" in caplog.text
+        assert "d.xlsx" in caplog.text
+        with pytest.raises(MaskMatchError, match="has no rows"):
+            run(exported, tmp_path / "in" / "a.csv", tmp_path / "other")
+
+    def test_a_file_without_a_text_is_named(self, exported: Path, tmp_path: Path, without_ray: list[str]) -> None:
+        write_lines(tmp_path / "in" / "a.jsonl", [{"text": "a refund"}])
+        (tmp_path / "in" / "b.csv").write_text("id,date,notes\n1,2,3\n")
+        with pytest.raises(MaskMatchError, match=r"b\.csv: Cannot tell which column"):
+            run(exported, tmp_path / "in", tmp_path / "out")
+
+    def test_answers_hold_no_path_of_this_machine_and_the_input_may_move(
+        self, exported: Path, tmp_path: Path, without_ray: list[str]
+    ) -> None:
+        path = write_lines(tmp_path / "in" / "rows.jsonl", [{"text": text} for text in made_texts(25)])
+        run(exported, path.parent, tmp_path / "out")
+        for file in (tmp_path / "out").iterdir():
+            assert str(tmp_path).encode() not in file.read_bytes()
+        (tmp_path / "in").rename(tmp_path / "moved")
+        assert run(exported, tmp_path / "moved", tmp_path / "out")["skipped_partitions"] == 3
+
+    def test_a_folder_with_a_manifest_is_complete(self, exported: Path, tmp_path: Path, without_ray: list[str]) -> None:
+        path = write_lines(tmp_path / "rows.jsonl", [{"text": text} for text in made_texts(25)])
+        run(exported, path, tmp_path / "out", rows=5)
+        before = sorted(each.name for each in (tmp_path / "out").iterdir())
+        pq.write_table(pa.table({"a": [1]}), tmp_path / "out" / "zz.parquet")
+        with pytest.raises(MaskMatchError, match="no file of this command"):
+            run(exported, path, tmp_path / "out", rows=7, overwrite=True)
+        assert sorted(each.name for each in (tmp_path / "out").iterdir()) == [*before, "zz.parquet"]
+        (tmp_path / "out" / "zz.parquet").unlink()
+        assert run(exported, path, tmp_path / "out", rows=7, overwrite=True)["rows"] == 25
+        assert ds.dataset(tmp_path / "out").count_rows() == 25
+
     def test_places_by_uri(self, exported: Path, tmp_path: Path, without_ray: list[str]) -> None:
         write_lines(tmp_path / "in" / "rows.jsonl", [{"text": text} for text in made_texts(25)])
         run(exported, (tmp_path / "in").as_uri(), (tmp_path / "out").as_uri())

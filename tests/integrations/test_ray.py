@@ -23,7 +23,7 @@ ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "mask
 import psutil  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from maskmatch import ExportedMatcher  # noqa: E402
+from maskmatch import ExportedMatcher, MaskMatchError  # noqa: E402
 from maskmatch.integrations.arrow import ArrowPredictor  # noqa: E402
 from maskmatch.integrations.ray import classify  # noqa: E402
 
@@ -167,6 +167,7 @@ class TestCommand:
         is_wrong_usage(run("predict", exported, "--text", "a", *out, "--engine", "ray"), "--text")
         is_wrong_usage(run("predict", exported, rows, *out, "--engine", "ray", "--device", "cpu"), "--device")
         is_wrong_usage(run("predict", exported, rows, "--actors", 2), "--engine ray")
+        is_wrong_usage(run("predict", exported, rows, "-o", "out.csv", "--engine", "ray"), "a folder of Parquet files")
         fails(run("predict", tmp_path / "none", rows, *out, "--engine", "ray"), "none")
 
 
@@ -179,3 +180,15 @@ def test_a_dataset_gets_the_columns_of_answers(connected: str, exported: Path) -
     assert found["label"].to_pylist() == expected["label"].to_pylist()
     assert found["error"].to_pylist()[-1] == "the text is missing"
     assert set(found.column_names) == set(expected.column_names)
+
+
+def test_mistakes_are_reported_before_an_actor_starts(connected: str, exported: Path) -> None:
+    rows = ray.data.from_arrow(pa.table({"text": ["a"], "body": ["b"], "label": ["c"]}))
+    for options, words in (
+        ({"topk": 1}, "There is no option 'topk'"),
+        ({"actors": 0}, "actors"),
+        ({}, "column 'label' already"),
+        ({"prefix": "x_", "text_field": "none"}, "There is no column 'none'"),
+    ):
+        with pytest.raises(MaskMatchError, match=words):
+            classify(rows, exported, **options)

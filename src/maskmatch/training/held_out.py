@@ -15,6 +15,7 @@ from maskmatch.labels.calibration import Calibration
 from maskmatch.labels.targets import target_array
 from maskmatch.prediction.pipeline import encode_prompts
 from maskmatch.prediction.runtimes.torch import TorchRuntime, torch_pipeline
+from maskmatch.progress import progress_for
 from maskmatch.training.calibration import MOST_SCORES, HeldOut, fit_calibration, fit_curve, separability
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def cross_fitted(
         logger.info("Calibration: training without fold %d of %d.", number, len(folds))
         out = set(fold)
         kept = [row for row in range(len(rows)) if row not in out]
-        with restoring(bank):
+        with restoring(bank), progress_for(f"calibration, fold {number} of {len(folds)}"):
             try:
                 trained = train(kept, quiet)
             except TrainingDivergedError:  # the classifier itself may still be trained well
