@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONLY ?= speed
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help setup demo test lint bench torture adapter docs lowest release-check clean
+.PHONY: help setup demo test packages lint bench torture adapter docs lowest release-check clean
 
 help:
 	@echo "make setup   install everything into .venv"
@@ -40,7 +40,13 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+# Pages are tested in Chromium, load is made with wrk: packages of Debian, which root can install.
+packages:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && ! command -v chromium >/dev/null; then \
+		apt-get update --quiet --quiet && apt-get install --yes --quiet --quiet --no-install-recommends chromium \
+		>/dev/null || echo "chromium cannot be installed: tests of pages are skipped"; fi
+
+test: lint packages
 	$(BIN)/python -m pytest -n auto
 
 bench: setup

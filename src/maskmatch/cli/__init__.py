@@ -22,6 +22,9 @@ COMMANDS = {
     "evaluate": CommandRow("maskmatch.cli.evaluate:evaluate", "Evaluate a classifier on labelled rows."),
     "calibrate": CommandRow("maskmatch.cli.calibrate:calibrate", "Calibrate probabilities on dev rows."),
     "abstain": CommandRow("maskmatch.cli.abstain:abstain", "Choose when to answer “none of these”, on dev rows."),
+    "workbench": CommandRow(
+        "maskmatch.cli.workbench:workbench", "Open a page to word labels, mark texts, train and ship."
+    ),
     "serve": CommandRow("maskmatch.cli.serve:serve", "Serve classifiers over HTTP."),
     "explain": CommandRow("maskmatch.cli.explain:explain", "Show why texts get their labels: the words that matter."),
     "labels": CommandRow("maskmatch.cli.labels:labels_app", "Show, edit, expand, check and compare labels."),

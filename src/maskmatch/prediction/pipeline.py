@@ -283,6 +283,18 @@ class Pipeline:
             ranked += self._pairs(places, values, k, threshold)
         return ranked
 
+    def nearest_places(self, vectors: NDArray[np.float32], k: int = 1) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The positions and probabilities of the k best labels by input vectors (n, masks, dim), as arrays (n, k)."""
+        search, k = self._search_for(len(vectors)), min(k, len(self.labels))
+        found = [
+            self._nearest(vectors[start : start + SEARCHED_TOGETHER], k, None, search)
+            for start in range(0, len(vectors), SEARCHED_TOGETHER)
+        ]
+        if not found:
+            return np.zeros((0, k), np.int64), np.zeros((0, k), np.float32)
+        places, values = zip(*found, strict=True)
+        return np.concatenate(places), np.concatenate(values)
+
     def novelty_of(self, vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """How far input vectors (n, masks, dim) are from all labels: (n,), if labels are not read with each text."""
         return self._novelty(vectors, self.scorer, self._search_for(len(vectors)))

@@ -17,22 +17,25 @@ PATIENCE = 90.0
 
 
 class ServerProcess:
-    """``maskmatch serve`` in a process of its own, from its start to :meth:`stop` or the end of a ``with`` block.
+    """A server in a process of its own, from its start to :meth:`stop` or the end of a ``with`` block.
 
     Args:
         *arguments: What the command is given; ``--port 0`` takes any free port.
         **environment: Further environment variables.
 
     Attributes:
+        command: The command of ``maskmatch`` that it runs.
         url: Its address.
         log: The lines that it has written to standard error.
     """
+
+    command = "serve"
 
     def __init__(self, *arguments: str, **environment: str) -> None:
         self._lines: queue.Queue[str | None] = queue.Queue()
         self.log: list[str] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "maskmatch", "serve", *arguments],
+            [sys.executable, "-m", "maskmatch", self.command, *arguments],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **environment},

@@ -1,0 +1,230 @@
+"""The labels: as one is edited, the page shows what the edit would change. Nothing changes until it is kept."""
+
+from __future__ import annotations
+
+import html
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from nicegui import ui
+
+from maskmatch.errors import MaskMatchError
+from maskmatch.label_tools.check.names import is_generic
+from maskmatch.workbench import edits
+from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.store import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from maskmatch.workbench.edits import Edit
+    from maskmatch.workbench.engine import Effect
+    from maskmatch.workbench.project import Project
+
+MOST_MOVES, EXAMPLES = 5, 2
+
+
+class LabelsPage:
+    """The labels, and the editor of one."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.labels = project.labels
+        self.edit: Edit | None = None
+        self.problem = ""
+
+    def build(self) -> None:
+        """Show the page."""
+        with frame(self.project, "/labels"), ui.element("div").classes("two"):
+            with ui.element("div"):
+                self.table()
+            self.box = ui.element("section").classes("box").props('aria-label="Editor"')
+            self._close()
+
+    # -- the list --------------------------------------------------------------------------------------------
+
+    @ui.refreshable_method
+    def table(self) -> None:
+        """All labels."""
+        counts = self.project.engine.predictions(self.labels).counts
+        marks: dict[int, int] = {}
+        for mark in self.project.store.marks():
+            for key in mark.labels:
+                marks[key] = marks.get(key, 0) + 1
+        with ui.element("div").classes("bar"):
+            ui.button("Add a label", on_click=self._begin_adding).props("outline")
+            ui.button("Undo", on_click=trying(self._undo)).props("flat")
+        with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
+            with ui.element("thead"), ui.element("tr"):
+                for title, kind in (("Label", ""), ("Texts", "number"), ("Marks", "number"), ("Edit", "")):
+                    with ui.element("th").props("scope=col").classes(kind):
+                        ui.label(title)
+            with ui.element("tbody"):
+                for label in self.labels.labels:
+                    with ui.element("tr"):
+                        with ui.element("td"):
+                            ui.label(label.name).style("font-weight:600")
+                            more = "; ".join(filter(None, [label.description, *label.phrases]))
+                            if more:
+                                ui.label(more).classes("soft")
+                        with ui.element("td").classes("number"):
+                            ui.label(f"{counts.get(label.key, 0):,}")
+                        with ui.element("td").classes("number"):
+                            ui.label(f"{marks.get(label.key, 0):,}")
+                        with ui.element("td"), ui.element("div").style("display:flex;gap:2px;flex-wrap:wrap"):
+                            self._action("Change", label.name, partial(self._begin_changing, label.key))
+                            self._action("Merge", label.name, partial(self._begin_merging, label.key))
+                            self._action("Split", label.name, partial(self._begin_splitting, label.key))
+                            self._action("Remove", label.name, partial(self._begin_removing, label.key))
+                            self._action("Up", label.name, partial(self._move, label.key, -1))
+                            self._action("Down", label.name, partial(self._move, label.key, 1))
+        ui.html("<h2>History</h2>", sanitize=False)
+        with ui.element("ul"):
+            for change in self.project.store.changes(12):
+                with ui.element("li").classes("soft"):
+                    state = " (undone)" if change.undone else ""
+                    ui.label(f"{change.at:%Y-%m-%d %H:%M} {change.who or 'nobody'}: {change.what}{state}")
+
+    @staticmethod
+    def _action(title: str, name: str, work: Callable[[], Any]) -> None:
+        ui.button(title, on_click=trying(work)).props(f'flat dense aria-label="{title} {html.escape(name)}"')
+
+    # -- the editor ------------------------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        """Show that nothing is being edited."""
+        self.edit, self.problem = None, ""
+        self.box.clear()
+        with self.box:
+            ui.label("Choose a label to change, or add one. You see what it would change before you keep it.")
+
+    def _open(self, title: str, fields: Callable[[], None]) -> None:
+        """Show the editor with some fields, and below them the effect."""
+        self.edit, self.problem = None, ""
+        self.box.clear()
+        with self.box:
+            ui.html(f"<h2>{html.escape(title)}</h2>", sanitize=False)
+            fields()
+            self.effect = ui.element("div").props('role="status" aria-live="polite"')
+            with ui.element("div").classes("bar"):
+                ui.button("Keep", on_click=trying(self._keep)).props("outline")
+                ui.button("Discard", on_click=self._close).props("flat")
+
+    def _begin_changing(self, key: int) -> None:
+        label = self.labels.find(key)
+
+        def fields() -> None:
+            make = partial(edits.change, self.labels, key)
+            self._name_fields(label.name, label.description, ", ".join(label.phrases), make)
+
+        self._open(f"Change “{label.name}”", fields)
+
+    def _begin_adding(self) -> None:
+        key = self.project.store.new_key()
+        self._open("Add a label", lambda: self._name_fields("", "", "", partial(edits.add, self.labels, key)))
+
+    def _name_fields(self, name: str, description: str, phrases: str, make: Callable[..., Edit]) -> None:
+        def changed() -> None:
+            given = [part.strip() for part in str(others.value or "").split(",") if part.strip()]
+            if str(own.value or "").strip():
+                self._show(lambda: make(name=own.value, description=means.value or "", phrases=tuple(given)))
+
+        own = ui.input("Name", value=name, on_change=changed).props("autofocus debounce=150").classes("w-full")
+        means = ui.input("What it means", value=description, on_change=changed).props("debounce=150").classes("w-full")
+        others = ui.input("Other names, separated by commas", value=phrases, on_change=changed)
+        others.props("debounce=150").classes("w-full")
+
+    def _begin_merging(self, key: int) -> None:
+        label = self.labels.find(key)
+        others = {other.key: other.name for other in self.labels.labels if other.key != key}
+
+        def fields() -> None:
+            ui.select(
+                others, label="Into", on_change=lambda e: self._show(lambda: edits.merge(self.labels, key, e.value))
+            ).classes("w-full")
+
+        self._open(f"Merge “{label.name}”", fields)
+
+    def _begin_splitting(self, key: int) -> None:
+        label = self.labels.find(key)
+        keys: list[int] = []
+
+        def changed(event: Any) -> None:
+            names = [part.strip() for part in str(event.value or "").split(",") if part.strip()]
+            while len(keys) < len(names) - 1:
+                keys.append(self.project.store.new_key())
+            if len(names) > 1:
+                self._show(lambda: edits.split(self.labels, key, names, keys[: len(names) - 1]))
+
+        def fields() -> None:
+            ui.input("Names, separated by commas", value=label.name, on_change=changed).props("debounce=150").classes(
+                "w-full"
+            )
+
+        self._open(f"Split “{label.name}”", fields)
+
+    def _begin_removing(self, key: int) -> None:
+        self._open(f"Remove “{self.labels.find(key).name}”", lambda: None)
+        self._show(lambda: edits.remove(self.labels, key))
+
+    def _show(self, make: Callable[[], Edit]) -> None:
+        """Show the effect of an edit, which is not kept yet."""
+        try:
+            self.edit, self.problem = make(), ""
+        except MaskMatchError as error:
+            self.edit, self.problem = None, str(error)
+        self.effect.clear()
+        with self.effect:
+            if self.edit is None:
+                ui.label(self.problem)
+                return
+            found = self.project.engine.preview(self.labels, self.edit.labels, self.project.truth())
+            self._figures(found, self.edit)
+
+    def _figures(self, found: Effect, edit: Edit) -> None:
+        names = {**self.labels.names, **edit.labels.names}
+        ui.label(f"{found.changed:,} of {found.rows:,} texts would get another label.").style("font-weight:600")
+        for label in edit.labels.labels:
+            before, after = found.before.get(label.key, 0), found.after.get(label.key, 0)
+            old = next((each for each in self.labels.labels if each.key == label.key), None)
+            if old != label:
+                ui.label(f"“{label.name}” would have {after:,} texts, {after - before:+,}.")
+                if is_generic(label.name):
+                    ui.label(f"“{label.name}” names no content, so texts cannot be matched with it.")
+        if found.right is not None:
+            before, after, count = found.right
+            ui.label(f"Of {count:,} marked texts, {after:,} would be right; now {before:,} are.")
+        for (old_key, new_key), texts in list(found.moves.items())[:MOST_MOVES]:
+            ui.label(f"{len(texts):,} from “{self.labels.names[old_key]}” to “{names[new_key]}”, such as:").classes(
+                "soft"
+            )
+            for content in self.project.store.texts(texts[:EXAMPLES].tolist()):
+                ui.html(f"<q>{html.escape(plain(content)[:160])}</q>", sanitize=False)
+
+    # -- keeping ---------------------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        if self.edit is None:
+            raise MaskMatchError(self.problem or "There is nothing to keep yet; change something first.")
+        self._store(self.edit)
+
+    def _store(self, edit: Edit) -> None:
+        self.project.store.set_labels(
+            edit.labels.labels, edit.what, who=who(), expected=self.labels.version, moved=edit.moved
+        )
+        ui.notify(f"Kept: {edit.what}.")
+        self._again()
+
+    def _move(self, key: int, by: int) -> None:
+        self._store(edits.move(self.labels, key, by))
+
+    def _undo(self) -> None:
+        what = self.project.store.undo(who())
+        ui.notify("There is nothing to undo." if what is None else f"Undone: {what}.")
+        self._again()
+
+    def _again(self) -> None:
+        self.labels = self.project.labels
+        self.edit = None
+        self.table.refresh()
+        self._close()

@@ -1,0 +1,114 @@
+"""Learning: train on marks, look at the runs, choose the one that predicts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nicegui import run, ui
+
+from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.project import NAMES_ALONE
+
+if TYPE_CHECKING:
+    from maskmatch.workbench.project import Project
+
+KINDS = {"train": "trained on marks", "adapt": "adapted to the texts"}
+
+
+class LearnPage:
+    """The runs."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def build(self) -> None:
+        """Show the page."""
+        with frame(self.project, "/learn"):
+            self.controls()
+            self.table()
+            ui.timer(1.0, self._follow)
+
+    @ui.refreshable_method
+    def controls(self) -> None:
+        """Start, progress, cancel."""
+        training = self.project.training
+        running = training is not None and training.running
+        marks = len(self.project.truth())
+        with ui.element("section").classes("box").props('aria-label="Train"'):
+            ui.label(
+                f"{marks:,} texts are marked with one label. Training takes some minutes. A fifth of the marks that "
+                "were drawn at random is held back, and decides whether the result is used."
+            )
+            with ui.element("div").classes("bar").style("margin-top:8px"):
+                ui.button("Train", on_click=trying(self._train)).props("outline").set_enabled(not running)
+                if running and training is not None:
+                    ui.linear_progress(training.share, show_value=False).props('aria-label="Progress"').classes("w-64")
+                    ui.label(f"{training.message}, {training.share:.0%}").props('role="status"')
+                    ui.button("Cancel", on_click=self._cancel).props("flat")
+
+    @ui.refreshable_method
+    def table(self) -> None:
+        """All runs, and names alone."""
+        current = self.project.run
+        rows: list[dict[str, Any]] = [
+            *self.project.store.runs(),
+            {"id": NAMES_ALONE, "kind": "names", "state": "done", "figures": {}, "who": "", "started": None},
+        ]
+        ui.html("<h2>Classifiers</h2>", sanitize=False)
+        with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
+            with ui.element("thead"), ui.element("tr"):
+                for title in ("Classifier", "Started", "Marks", "Accuracy on held-back marks", "State", ""):
+                    with ui.element("th").props("scope=col"):
+                        ui.html(title or '<span class="sr-only">Actions</span>', sanitize=False)
+            with ui.element("tbody"):
+                for row in rows:
+                    self._row(row, current)
+
+    def _row(self, row: dict[str, Any], current: int) -> None:
+        figures = row["figures"]
+        accuracy = ""
+        if "accuracy" in figures:
+            accuracy = f"{figures['accuracy']:.0%} of {figures['held back']} (before: {figures['accuracy before']:.0%})"
+        name = "names alone" if row["id"] == NAMES_ALONE else f"{row['id']}: {KINDS.get(row['kind'], row['kind'])}"
+        cells = (
+            name,
+            "" if row["started"] is None else f"{row['started']:%Y-%m-%d %H:%M}",
+            str(figures.get("marks", "")),
+            accuracy,
+            figures.get("error") or row["state"],
+        )
+        with ui.element("tr"):
+            for cell in cells:
+                with ui.element("td"):
+                    ui.label(cell)
+            with ui.element("td"):
+                if row["id"] == current:
+                    ui.label("predicts now").style("font-weight:600")
+                elif row["state"] == "done":
+                    ui.button("Use", on_click=lambda number=row["id"]: self._choose(number)).props(
+                        f'flat dense aria-label="Use: {name}"'
+                    )
+
+    def _train(self) -> None:
+        self.project.train(who())
+        self._again()
+
+    async def _cancel(self) -> None:
+        training = self.project.training
+        if training is not None:
+            await run.io_bound(training.cancel)
+        self._again()
+
+    async def _choose(self, number: int) -> None:
+        await run.io_bound(self.project.choose, number)
+        self._again()
+
+    def _follow(self) -> None:
+        training = self.project.training
+        if training is not None and (training.running or not training.seen):
+            training.seen = not training.running
+            self._again()
+
+    def _again(self) -> None:
+        self.controls.refresh()
+        self.table.refresh()

@@ -1,0 +1,146 @@
+"""The first page: the texts with their predictions."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nicegui import ui
+
+from maskmatch.workbench.browse import MARKED, ORDERS, Filter, find, shown
+from maskmatch.workbench.pages.explained import explain_dialog
+from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.store import Mark
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from maskmatch.workbench.project import Project
+
+PER_PAGE = 50
+LONGEST = 400
+"""How many characters of a text the table shows."""
+
+
+class TextsPage:
+    """The texts, filtered and in pages."""
+
+    def __init__(self, project: Project) -> None:
+        self.project, self.wanted, self.page = project, Filter(), 0
+        self.found: NDArray[np.int64] = find(project, self.wanted)
+        self.encoded = project.engine.encoded
+
+    def build(self) -> None:
+        """Show the page."""
+        with frame(self.project, "/"):
+            self._controls()
+            self.table()
+            ui.timer(1.0, self._follow)
+
+    def _controls(self) -> None:
+        names: dict[int | None, str] = {None: "any label"}
+        for key, name in self.project.labels.names.items():
+            names[key] = name
+        with ui.element("div").classes("bar").props('role="search"'):
+            ui.input("Search", on_change=lambda event: self._filter(words=event.value)).props(
+                "clearable debounce=250 dense"
+            )
+            ui.select(names, value=None, label="Label", on_change=lambda event: self._filter(label=event.value)).props(
+                "dense"
+            ).classes("w-48")
+            ui.select(
+                MARKED, value="all", label="Marks", on_change=lambda event: self._filter(marked=event.value)
+            ).props("dense").classes("w-48")
+            ui.number(
+                "Probability from",
+                value=0,
+                min=0,
+                max=1,
+                step=0.05,
+                on_change=lambda e: self._filter(least=e.value or 0),
+            ).props("dense").classes("w-32")
+            ui.number(
+                "to", value=1, min=0, max=1, step=0.05,
+                on_change=lambda event: self._filter(most=1 if event.value is None else event.value),
+            ).props("dense").classes("w-32")  # fmt: skip
+            ui.select(
+                ORDERS, value="file", label="Order", on_change=lambda event: self._filter(order=event.value)
+            ).props("dense").classes("w-48")
+
+    def _filter(self, **changes: Any) -> None:
+        changes = {name: "" if name == "words" and value is None else value for name, value in changes.items()}
+        self.wanted, self.page = replace(self.wanted, **changes), 0
+        self._find()
+
+    def _find(self) -> None:
+        self.found = find(self.project, self.wanted)
+        self.encoded = self.project.engine.encoded
+        self.table.refresh()
+
+    def _follow(self) -> None:
+        """While texts are encoded, show their predictions."""
+        if self.project.engine.encoded != self.encoded:
+            self._find()
+
+    def _turn(self, by: int) -> None:
+        last = max(0, (len(self.found) - 1) // PER_PAGE)
+        self.page = min(max(0, self.page + by), last)
+        self.table.refresh()
+
+    @ui.refreshable_method
+    def table(self) -> None:
+        """One page of texts."""
+        first = self.page * PER_PAGE
+        rows = shown(self.project, self.found[first : first + PER_PAGE])
+        names = self.project.labels.names
+        with ui.element("div").classes("bar"):
+            count = len(self.found)
+            last = min(first + PER_PAGE, count)
+            told = f"{first + 1:,} to {last:,} of {count:,} texts" if count else "No text is like this."
+            ui.label(told).props('role="status"').classes("soft")
+            ui.button("Earlier", on_click=lambda: self._turn(-1)).props("flat dense").set_enabled(self.page > 0)
+            ui.button("Later", on_click=lambda: self._turn(1)).props("flat dense").set_enabled(last < count)
+        if not rows:
+            return
+        with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
+            with ui.element("thead"), ui.element("tr"):
+                for title in ("Text", "Prediction", "Probability", "Mark", ""):
+                    cell = ui.element("th").props("scope=col")
+                    with cell:
+                        ui.html(title or '<span class="sr-only">Actions</span>', sanitize=False)
+            with ui.element("tbody"):
+                for row in rows:
+                    self._row(row, names)
+
+    def _row(self, row: Any, names: dict[int, str]) -> None:
+        text = row.text if len(row.text) <= LONGEST else f"{row.text[:LONGEST]}…"
+        with ui.element("tr"):
+            with ui.element("td"):
+                ui.html(html.escape(text), sanitize=False)
+            with ui.element("td"):
+                ui.label("…" if row.label is None else names.get(row.label, "?"))
+            with ui.element("td").classes("number"):
+                ui.label("" if row.label is None else f"{row.probability:.2f}")
+            with ui.element("td"):
+                for mark in row.marks:
+                    said = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
+                    ui.label(said if len({each.who for each in row.marks}) == 1 else f"{said} ({mark.who})")
+            with ui.element("td"), ui.element("div").style("display:flex;gap:4px"):
+                short = row.text[:40].replace('"', "'")
+                if row.label is not None:
+                    ui.button("Right", on_click=lambda r=row: self._mark(r)).props(
+                        f'flat dense aria-label="Mark as right: {html.escape(short)}"'
+                    )
+                    ui.button("Why?", on_click=lambda r=row: explain_dialog(self.project, r.id)).props(
+                        f'flat dense aria-label="Explain: {html.escape(short)}"'
+                    )
+
+    def _mark(self, row: Any) -> None:
+        trying(self._keep_mark)(row)
+
+    def _keep_mark(self, row: Any) -> None:
+        person = who()
+        self.project.store.mark([Mark(row.id, person, (row.label,), "chosen")], f"marked text {row.id}", who=person)
+        self.table.refresh()

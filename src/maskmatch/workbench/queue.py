@@ -1,0 +1,134 @@
+"""Which text to mark next: one drawn at random now and then, and otherwise the one that teaches most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from maskmatch.evaluation.intervals import wilson
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from maskmatch.evaluation.intervals import Interval
+    from maskmatch.workbench.project import Project
+
+RANDOM_EVERY = 4
+"""Each fourth text is drawn at random: accuracy is estimated on these."""
+
+POOL = 200
+"""Among how many uncertain texts the one is chosen that is least like those that are marked."""
+
+REASONS = {
+    "random": "drawn at random, to estimate the accuracy",
+    "uncertain": "the prediction is uncertain, and no similar text is marked",
+    "rare": "its predicted label has few marks",
+    "second look": "its mark differs from a confident prediction",
+}
+CONFIDENT = 0.95
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A text to mark, and why."""
+
+    text: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The accuracy on the texts that were drawn at random.
+
+    Attributes:
+        right: How many of their predictions are right.
+        count: How many there are.
+        interval: The confidence interval.
+    """
+
+    right: int
+    count: int
+    interval: Interval
+
+
+def suggest(project: Project, who: str, *, skipped: Collection[int] = ()) -> Suggestion | None:
+    """The next text for a person; None if there is none left."""
+    labels = project.labels
+    predictions = project.engine.predictions(labels)
+    marks = project.store.marks()
+    own = {mark.text for mark in marks if mark.who == who}
+    free = np.ones(len(predictions), bool)
+    free[[text for text in {*own, *skipped} if text < len(free)]] = False
+    if not free.any():
+        return None
+    turn = len(own) + len(skipped)
+    if turn % RANDOM_EVERY == 0:
+        return Suggestion(next(text for text in project.store.drawn() if text < len(free) and free[text]), "random")
+    if turn % RANDOM_EVERY == 2:
+        second = _second_look(project, who, skipped)
+        if second is not None:
+            return Suggestion(second, "second look")
+    counts = Counter(key for mark in marks for key in mark.labels)
+    reason, candidates = "uncertain", np.flatnonzero(free)
+    if turn % RANDOM_EVERY == 3:
+        keys, texts = np.unique(predictions.keys[candidates], return_counts=True)
+        rarest = min(zip(keys.tolist(), texts.tolist(), strict=True), key=lambda pair: (counts[pair[0]], -pair[1]))[0]
+        reason, candidates = "rare", candidates[predictions.keys[candidates] == rarest]
+    pool = candidates[np.argsort(predictions.margins[candidates], kind="stable")[:POOL]]
+    marked = sorted({mark.text for mark in marks if mark.text < len(predictions)})
+    return Suggestion(int(_least_alike(project, pool, marked)), reason)
+
+
+def _least_alike(project: Project, pool: NDArray[np.int64], marked: list[int]) -> int:
+    """The text of a pool that is least like all marked texts; the most uncertain one if there are none."""
+    if not marked:
+        return int(pool[0])
+    vectors = _unit(project.engine.vectors)
+    nearest = (vectors[pool] @ vectors[marked].T).max(axis=1)
+    return int(pool[np.argmin(nearest)])
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    flat = vectors.reshape(len(vectors), -1)
+    return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12))
+
+
+def _second_look(project: Project, who: str, skipped: Collection[int]) -> int | None:
+    """A text that somebody else has marked otherwise than a confident prediction says."""
+    predictions = project.engine.predictions(project.labels)
+    marks = project.store.marks()
+    own = {mark.text for mark in marks if mark.who == who}
+    for mark in marks:
+        text = mark.text
+        if text in own or text in skipped or text >= len(predictions) or mark.who == who:
+            continue
+        if predictions.probabilities[text] >= CONFIDENT and int(predictions.keys[text]) not in mark.labels:
+            return text
+    return None
+
+
+def estimate(project: Project) -> Estimate | None:
+    """The accuracy by the marks of texts that were drawn at random; None if there are none."""
+    predictions = project.engine.predictions(project.labels)
+    drawn = {mark.text: mark for mark in project.store.marks() if mark.reason == "random"}
+    rows = [mark for text, mark in drawn.items() if text < len(predictions)]
+    if not rows:
+        return None
+    right = sum(int(predictions.keys[mark.text]) in mark.labels for mark in rows)
+    return Estimate(right, len(rows), wilson(right, len(rows)))
+
+
+def similar_marked(project: Project, text: int, most: int = 3) -> list[tuple[int, float]]:
+    """The marked texts that are most like a text, with their cosine similarity."""
+    marked = sorted({mark.text for mark in project.store.marks() if mark.text < project.engine.encoded} - {text})
+    if not marked or text >= project.engine.encoded:
+        return []
+    vectors = project.engine.vectors
+    own, others = _unit(vectors[[text]]), _unit(vectors[marked])
+    cosines = (others @ own.T)[:, 0]
+    return [(marked[place], float(cosines[place])) for place in np.argsort(-cosines)[:most].tolist()]

@@ -1,0 +1,309 @@
+"""Projects: what is in the database, what an edit changes, undo, training, and what leaves the project."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError
+from maskmatch.data import read_rows
+from maskmatch.labels import LabelSet
+from maskmatch.labels.files import load_labels
+from maskmatch.workbench import edits
+from maskmatch.workbench.browse import Filter, find, shown
+from maskmatch.workbench.project import HELD_BACK, Project
+from maskmatch.workbench.queue import estimate, similar_marked, suggest
+from maskmatch.workbench.store import ChangedMeanwhileError, Mark
+from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
+from workbench.conftest import BOTH, ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Tiny = Callable[[str], Path]
+
+WHO = "ada"
+
+
+def keys_of(project: Project) -> dict[str, int]:
+    return {name: key for key, name in project.labels.names.items()}
+
+
+def mark_all(project: Project, rows: range, reason: str = "chosen") -> None:
+    keys = keys_of(project)
+    marks = [Mark(row, WHO, (keys[TRUTH[row % len(TRUTH)]],), reason) for row in rows]
+    project.store.mark(marks, "marked", who=WHO)
+
+
+@BOTH
+def test_predictions_are_those_of_the_classifier(project: Project, tiny: Tiny) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, verbose=False)
+    expected = matcher.top_k([row["text"] for row in ROWS], 2)
+    found = project.engine.predictions(project.labels)
+    names = project.labels.names
+    assert [names[key] for key in found.keys.tolist()] == [pairs[0][0] for pairs in expected]
+    np.testing.assert_allclose(found.probabilities, [pairs[0][1] for pairs in expected], atol=1e-5)
+    np.testing.assert_allclose(found.margins, [one[1] - two[1] for one, two in expected], atol=1e-5)
+
+
+@BOTH
+def test_a_preview_says_what_keeping_does(project: Project) -> None:
+    labels, keys = project.labels, keys_of(project)
+    before = project.engine.predictions(labels).keys
+    mark_all(project, range(12))
+    edit = edits.change(labels, keys["refund"], name="the parcel", description="about parcels")
+    effect = project.engine.preview(labels, edit.labels, project.truth())
+    assert project.labels == labels, "nothing is changed yet"
+    project.store.set_labels(edit.labels.labels, edit.what, who=WHO, expected=labels.version)
+    after = project.engine.predictions(project.labels).keys
+    assert effect.changed == int((before != after).sum())
+    assert {pair: texts.tolist() for pair, texts in effect.moves.items()} == {
+        (old, new): np.flatnonzero((before == old) & (after == new)).tolist()
+        for old in set(before.tolist())
+        for new in set(after.tolist())
+        if old != new and ((before == old) & (after == new)).any()
+    }
+    truth = project.truth()
+    rows = np.array(list(truth))
+    assert effect.right == (
+        int((before[rows] == list(truth.values())).sum()),
+        int((after[rows] == list(truth.values())).sum()),
+        12,
+    )
+
+
+@BOTH
+def test_undo_goes_back_step_by_step(project: Project) -> None:
+    store, keys = project.store, keys_of(project)
+    first = project.labels
+    mark_all(project, range(3))
+    edit = edits.merge(first, keys["refund"], keys["card lost"])
+    store.set_labels(edit.labels.labels, edit.what, who=WHO, expected=first.version, moved=edit.moved)
+    assert [label.name for label in project.labels.labels] == [name for name in LABELS if name != "refund"]
+    assert project.labels.find(keys["card lost"]).phrases == ("refund",)
+    assert {mark.labels for mark in store.marks() if TRUTH[mark.text] == "refund"} == {(keys["card lost"],)}
+    second = project.labels
+    removed = edits.add(second, store.new_key(), name="something else")
+    store.set_labels(removed.labels.labels, removed.what, who=WHO, expected=second.version)
+    assert store.undo(WHO) == "added “something else”"
+    assert project.labels.labels == second.labels
+    assert store.undo(WHO) == "merged “refund” into “card lost”"
+    assert project.labels.labels == first.labels
+    assert {mark.labels for mark in store.marks() if TRUTH[mark.text] == "refund"} == {(keys["refund"],)}
+    assert store.undo(WHO) == "marked"
+    assert store.marks() == []
+    assert store.undo(WHO) is None
+    assert [change.undone for change in store.changes()] == [True, True, True, False]
+
+
+@BOTH
+def test_two_people(project: Project) -> None:
+    store, labels, keys = project.store, project.labels, keys_of(project)
+    mine = edits.remove(labels, keys["refund"])
+    store.set_labels(mine.labels.labels, mine.what, who="ada", expected=labels.version)
+    theirs = edits.change(labels, keys["refund"], name="money back")
+    with pytest.raises(ChangedMeanwhileError, match="Somebody has changed the labels meanwhile"):
+        store.set_labels(theirs.labels.labels, theirs.what, who="bob", expected=labels.version)
+    with pytest.raises(ChangedMeanwhileError, match="no longer there"):
+        store.mark([Mark(0, "bob", (keys["refund"],))], "marked", who="bob")
+    now = project.labels
+    other = edits.move(now, now.labels[0].key, 1)
+    store.set_labels(other.labels.labels, other.what, who="bob", expected=now.version)
+    with pytest.raises(ChangedMeanwhileError, match="so this cannot be undone"):
+        store.undo("ada")
+    left = now.labels[0].key
+    store.mark([Mark(0, "ada", (left,)), Mark(1, "ada", (left,))], "marked", who="ada")
+    store.mark([Mark(0, "bob", ())], "marked", who="bob")
+    assert find(project, Filter(marked="disagreement")).tolist() == [0]
+    assert len(shown(project, [0])[0].marks) == 2
+    assert store.undo("bob") == "marked"
+    assert [mark.who for mark in store.marks()] == ["ada", "ada"]
+
+
+@BOTH
+def test_filters(project: Project) -> None:
+    predictions = project.engine.predictions(project.labels)
+    key = int(predictions.keys[0])
+    assert find(project, Filter()).tolist() == list(range(120))
+    assert find(project, Filter(label=key)).tolist() == np.flatnonzero(predictions.keys == key).tolist()
+    assert find(project, Filter(words="100%")).tolist() == []
+    word = TEXTS[0].split()[0]
+    expected = [row for row, each in enumerate(ROWS) if word.lower() in str(each["text"]).lower()]
+    assert find(project, Filter(words=word.upper())).tolist() == expected
+    least = float(np.median(predictions.probabilities))
+    high = find(project, Filter(least=least)).tolist()
+    assert high == np.flatnonzero(predictions.probabilities >= least).tolist()
+    ordered = find(project, Filter(order="uncertain")).tolist()
+    assert predictions.margins[ordered].tolist() == sorted(predictions.margins.tolist())
+    mark_all(project, range(12))
+    assert find(project, Filter(marked="marked")).tolist() == list(range(12))
+    assert find(project, Filter(marked="unmarked")).tolist() == list(range(12, 120))
+    names = project.labels.names
+    wrong = [row for row in range(12) if names[int(predictions.keys[row])] != TRUTH[row]]
+    assert find(project, Filter(marked="wrong")).tolist() == wrong
+
+
+def test_the_queue_mixes_random_texts_with_those_that_teach_most(project: Project) -> None:
+    keys = keys_of(project)
+    reasons, texts = [], []
+    for _ in range(20):
+        found = suggest(project, WHO)
+        assert found is not None
+        reasons.append(found.reason)
+        texts.append(found.text)
+        project.store.mark(
+            [Mark(found.text, WHO, (keys[TRUTH[found.text % len(TRUTH)]],), found.reason)], "marked", who=WHO
+        )
+    assert len(set(texts)) == 20
+    assert reasons[::4] == ["random"] * 5
+    assert {"uncertain", "rare"} <= set(reasons)
+    drawn = [text for text, reason in zip(texts, reasons, strict=True) if reason == "random"]
+    found = estimate(project)
+    assert found is not None
+    names, predictions = project.labels.names, project.engine.predictions(project.labels)
+    right = sum(names[int(predictions.keys[text])] == TRUTH[text % len(TRUTH)] for text in drawn)
+    assert (found.right, found.count) == (right, 5)
+    assert found.interval.low <= found.right / found.count <= found.interval.high
+    project.store.mark([Mark(row, WHO, ()) for row in range(120)], "marked", who=WHO)
+    assert suggest(project, WHO) is None
+    second = suggest(project, "bob")
+    assert second is not None
+
+
+def test_similar_marked_texts_come_first(project: Project) -> None:
+    mark_all(project, range(12))
+    vectors = project.engine.vectors.reshape(120, -1)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = unit[:12] @ unit[50]
+    found = similar_marked(project, 50)
+    assert [text for text, _ in found] == np.argsort(-cosines)[:3].tolist()
+    np.testing.assert_allclose([cosine for _, cosine in found], np.sort(cosines)[::-1][:3], atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "words"), [("", "needs a name"), ("card lost", "card lost")])
+def test_wrong_edits_are_refused(project: Project, name: str, words: str) -> None:
+    labels, keys = project.labels, keys_of(project)
+    with pytest.raises(MaskMatchError, match=words):
+        edits.change(labels, keys["refund"], name=name)
+    two = replace(labels, labels=labels.labels[:2])
+    with pytest.raises(MaskMatchError, match="at least two labels"):
+        edits.remove(two, two.labels[0].key)
+    with pytest.raises(MaskMatchError, match="into at least two"):
+        edits.split(labels, keys["refund"], ["one"], [])
+
+
+def test_training_is_used_if_it_is_better_and_kept_when_the_project_is_opened_again(
+    project: Project, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark_all(project, range(36), reason="random")
+    held = project.held_back()
+    assert held == {row for row in range(36) if row % HELD_BACK == 0}
+    training = project.train(WHO)
+    with pytest.raises(MaskMatchError, match="being trained"):
+        project.train(WHO)
+    training.wait()
+    (run,) = project.store.runs()
+    assert run["state"] == "done", run
+    assert run["figures"]["marks"] == 36 - len(held)
+    assert run["figures"]["held back"] == len(held)
+    assert project.run == (run["id"] if run["figures"]["better"] else 0)
+    project.choose(run["id"])
+    project.engine.wait(60)
+    found = project.engine.predictions(project.labels)
+    labels, keys = project.labels, keys_of(project)
+    edit = edits.change(labels, keys["refund"], name="money back")
+    project.store.set_labels(edit.labels.labels, edit.what, who=WHO, expected=labels.version)
+    folder = project.folder
+    project.close()
+    again = Project(folder, model=str(tiny("bert")))
+    try:
+        assert again.run == run["id"]
+        assert again.engine.encoded == 120, "vectors are kept"
+        assert again.labels.names[keys["refund"]] == "money back"
+        assert len(again.engine.predictions(again.labels)) == len(found)
+        path = again.save_classifier(folder / "saved")
+        saved = MaskMatcher.from_pretrained(path, verbose=False)
+        assert list(saved.bank.known_labels) == ["money back" if name == "refund" else name for name in LABELS]
+        names = again.labels.names
+        expected = [names[key] for key in again.engine.predictions(again.labels).keys.tolist()]
+        assert saved.predict([row["text"] for row in ROWS]) == expected
+    finally:
+        again.close()
+
+
+def test_a_cancelled_training_leaves_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark_all(project, range(36))
+    training = project.train(WHO)
+    training.cancel()
+    (run,) = project.store.runs()
+    assert run["state"] == "cancelled"
+    assert project.run == 0
+    assert not list(project.folder.glob("run-*"))
+    project.store.mark([Mark(row, WHO, ()) for row in range(36)], "marked", who=WHO)
+    with pytest.raises(MaskMatchError, match="at least two labels"):
+        project.train(WHO)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_what_is_shipped(project: Project, ending: str) -> None:
+    mark_all(project, range(2))
+    path = project.save_predictions(project.folder / f"predictions.{ending}")
+    rows = [row.fields for row in read_rows(path)]
+    found = project.engine.predictions(project.labels)
+    names = project.labels.names
+    assert [str(row["id"]) for row in rows] == [str(row["id"]) for row in ROWS]
+    assert [row["label"] for row in rows] == [names[key] for key in found.keys.tolist()]
+    assert [row["mark"] or None for row in rows[:3]] == [TRUTH[0], TRUTH[1], None]
+    labels = load_labels(project.save_labels(project.folder / "labels.json"))
+    assert list(labels) == LABELS
+    if ending == "csv":
+        folder = project.save_classifier(project.folder / "int8", int8=True)
+        assert list(ExportedMatcher.from_pretrained(folder, verbose=False).labels or ()) == LABELS
+
+
+def test_mistakes_are_one_sentence(project: Project, tmp_path: Path, texts_file: Path) -> None:
+    with pytest.raises(MaskMatchError, match="for the task topic; leave --task out"):
+        Project(project.folder, task="intent")
+    with pytest.raises(MaskMatchError, match="The database cannot be used"):
+        Project(tmp_path / "other", database="nonsense://")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("id,text\n1,fine\n2,\n")
+    with pytest.raises(MaskMatchError, match=r"bad\.csv, line 3"):
+        project.import_file(str(bad))
+    assert project.store.count == 120, "nothing of it is there"
+    with pytest.raises(MaskMatchError, match="at least two labels"):
+        project.start_labels(LabelSet.of(["only one"]))
+
+
+def test_a_trained_classifier_predicts_as_it_does_elsewhere(tiny: Tiny, tmp_path: Path, texts_file: Path) -> None:
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), LABELS, verbose=False).fit(TEXTS, TRUTH, **A_LITTLE)
+    matcher.save_pretrained(tmp_path / "saved")
+    project = Project(tmp_path / "project", model=str(tmp_path / "saved"))
+    try:
+        project.start_labels(LabelSet.of(LABELS))
+        project.import_file(str(texts_file))
+        project.engine.wait(60)
+        names = project.labels.names
+        found = [names[key] for key in project.engine.predictions(project.labels).keys.tolist()]
+        assert found == matcher.predict([row["text"] for row in ROWS])
+    finally:
+        project.close()
+
+
+def test_a_rename_shows_its_effect_at_once_with_many_texts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """100,000 texts: the engine's part of what a page waits for."""
+    engine = project.engine
+    many = np.random.default_rng(0).normal(size=(100_000, *engine.vectors.shape[1:])).astype(np.float32)
+    monkeypatch.setattr(engine, "_vectors", many)
+    monkeypatch.setattr(engine, "_count", len(many))
+    monkeypatch.setattr(engine, "_cached", (None, engine._cached[1].__class__(*(np.zeros(0),) * 4)))  # noqa: SLF001
+    labels, keys = project.labels, keys_of(project)
+    engine.predictions(labels)
+    started = time.perf_counter()
+    engine.preview(labels, edits.change(labels, keys["refund"], name="parcel").labels, {})
+    assert time.perf_counter() - started < 2
