@@ -6,7 +6,9 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +21,6 @@ from toy_data import LABELS, TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Tiny = Callable[[str], Path]
 
@@ -32,18 +33,15 @@ def texts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of an empty database of a server on loopback."""
     initdb, server = shutil.which("initdb"), shutil.which("postgres")
     if initdb is None or server is None:
         pytest.skip("PostgreSQL is not installed")
-    folder = tmp_path_factory.mktemp("postgres")
+    folder = Path(tempfile.mkdtemp(prefix="maskmatch-postgres-"))  # another user must get there
     apart: list[str] = []
     if os.getuid() == 0:  # it refuses to run as root
         shutil.chown(folder, "postgres")
-        folder.chmod(0o700)
-        for parent in folder.parents[:2]:
-            parent.chmod(0o755)
         apart = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     data = folder / "data"
     how = ["-U", "tester", "--auth=trust", "--no-sync", "--encoding=UTF8"]
@@ -62,6 +60,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(30)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
