@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ONLY ?= speed
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: help setup demo test packages lint bench torture adapter docs lowest release-check clean
+.PHONY: help setup demo test packages pictures lint bench torture adapter docs lowest release-check clean
 
 help:
 	@echo "make setup   install everything into .venv"
@@ -17,6 +17,7 @@ help:
 	@echo "             with ONLY=few_shot another benchmark, with ONLY=all every one"
 	@echo "make torture damaged files, kills, lost power, many at once; writes lab/results/torture.json; about 40 minutes"
 	@echo "make adapter make the default encoder's adapter again (MASKMATCH_DATA=folder of datasets)"
+	@echo "make pictures  take the pictures of the workbench that the docs show (needs Chromium)"
 	@echo "make docs    write the pages of figures again from lab/results"
 	@echo "make lowest  tests with the lowest versions of libraries that pyproject.toml promises"
 	@echo "make release-check   build distributions, install them into bare environments and try them there"
@@ -51,6 +52,9 @@ test: lint packages
 
 bench: setup
 	$(BIN)/python -m maskmatch_lab.benchmarks.run --only $(ONLY)
+
+pictures: setup packages
+	HF_HUB_OFFLINE=1 $(BIN)/python tools/workbench_pictures.py
 
 torture: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e "lab[torture]" || \

@@ -88,7 +88,7 @@ def project(tiny: Tiny, tmp_path: Path, texts_file: Path, database: str | None) 
     """A project with texts and labels."""
     made = Project(tmp_path / "project", model=str(tiny("bert")), database=database)
     made.start_labels(LabelSet.of(LABELS))
-    made.import_file(str(texts_file))
+    made.import_rows(str(texts_file))
     made.engine.wait(60)
     yield made
     made.close()

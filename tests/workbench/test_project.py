@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
+from functools import partialmethod
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +19,9 @@ from maskmatch.labels import LabelSet
 from maskmatch.labels.files import load_labels
 from maskmatch.workbench import edits
 from maskmatch.workbench.browse import Filter, find, shown
-from maskmatch.workbench.project import HELD_BACK, Project
+from maskmatch.workbench.curve import learning_curve
+from maskmatch.workbench.learning import HELD_BACK
+from maskmatch.workbench.project import Project
 from maskmatch.workbench.queue import estimate, similar_marked, suggest
 from maskmatch.workbench.store import ChangedMeanwhileError, Mark
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
@@ -236,6 +242,48 @@ def test_training_is_used_if_it_is_better_and_kept_when_the_project_is_opened_ag
         again.close()
 
 
+def test_adapting_needs_no_marks(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MaskMatcher, "adapt", partialmethod(MaskMatcher.adapt, force=True))
+    project.train(WHO, "adapt").wait()
+    (run,) = project.store.runs()
+    assert (run["kind"], run["state"], run["figures"]["marks"]) == ("adapt", "done", 0)
+    assert project.run == run["id"]
+    project.engine.wait(60)
+    assert len(project.engine.predictions(project.labels)) == 120
+
+
+def test_texts_that_adapting_would_harm_are_left(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def left(self: MaskMatcher, texts: list[str]) -> None:
+        self.adaptation_ = SimpleNamespace(adapted=False)  # type: ignore[assignment]
+
+    monkeypatch.setattr(MaskMatcher, "adapt", left)
+    project.train(WHO, "adapt").wait()
+    (run,) = project.store.runs()
+    assert run["state"] == "failed"
+    assert "would probably do harm" in run["figures"]["error"]
+    assert project.run == 0
+
+
+def test_the_learning_curve(project: Project) -> None:
+    mark_all(project, range(10))
+    assert learning_curve(project) is None
+    mark_all(project, range(60))
+    found = learning_curve(project)
+    assert found is not None
+    assert found.marks == 60
+    assert found.counts == sorted(found.counts)
+    assert len(found.counts) == len(found.accuracies) >= 3
+    assert all(0 <= each <= 1 for each in found.accuracies)
+    assert 0 <= found.gain <= 1 - found.accuracies[-1] + 1e-9
+
+
+def test_the_same_texts_are_added_once(project: Project, texts_file: Path) -> None:
+    assert project.import_once(str(texts_file)) == 120
+    assert project.import_once(str(texts_file)) is None
+    assert project.import_once([{"text": "another one"}]) == 1
+    assert project.store.count == 241
+
+
 def test_a_cancelled_training_leaves_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     mark_all(project, range(36))
     training = project.train(WHO)
@@ -274,7 +322,7 @@ def test_mistakes_are_one_sentence(project: Project, tmp_path: Path, texts_file:
     bad = tmp_path / "bad.csv"
     bad.write_text("id,text\n1,fine\n2,\n")
     with pytest.raises(MaskMatchError, match=r"bad\.csv, line 3"):
-        project.import_file(str(bad))
+        project.import_rows(str(bad))
     assert project.store.count == 120, "nothing of it is there"
     with pytest.raises(MaskMatchError, match="at least two labels"):
         project.start_labels(LabelSet.of(["only one"]))
@@ -286,7 +334,7 @@ def test_a_trained_classifier_predicts_as_it_does_elsewhere(tiny: Tiny, tmp_path
     project = Project(tmp_path / "project", model=str(tmp_path / "saved"))
     try:
         project.start_labels(LabelSet.of(LABELS))
-        project.import_file(str(texts_file))
+        project.import_rows(str(texts_file))
         project.engine.wait(60)
         names = project.labels.names
         found = [names[key] for key in project.engine.predictions(project.labels).keys.tolist()]
@@ -307,3 +355,10 @@ def test_a_rename_shows_its_effect_at_once_with_many_texts(project: Project, mon
     started = time.perf_counter()
     engine.preview(labels, edits.change(labels, keys["refund"], name="parcel").labels, {})
     assert time.perf_counter() - started < 2
+
+
+def test_a_project_is_open_once(project: Project) -> None:
+    code = "import sys, pathlib; from maskmatch.workbench.project import Project; Project(pathlib.Path(sys.argv[1]))"
+    command = [sys.executable, "-c", code, str(project.folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "is open in another workbench; close that first" in done.stderr

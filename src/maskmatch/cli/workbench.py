@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maskmatch.cli import options
 from maskmatch.errors import MaskMatchError
+
+if TYPE_CHECKING:
+    from maskmatch.labels import LabelSet
 
 HERE = "maskmatch-project"
 
@@ -35,6 +38,39 @@ def workbench(
 ) -> None:
     """Open a page to look at texts, word their labels, mark, train and ship. It stays open until Ctrl-C."""
     names = None if labels is None else options.label_names(labels)
+    open_workbench(
+        project, texts=texts, labels=names, model=model, task=task, database=database, host=host, port=port,
+        browser=browser, **reading.options(),
+    )  # fmt: skip
+
+
+def open_workbench(
+    project: Path,
+    *,
+    texts: Any = None,
+    labels: LabelSet | None = None,
+    model: str | None = None,
+    task: str | None = None,
+    database: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    browser: bool = True,
+    **reading: Any,
+) -> None:
+    """Open the workbench on a project, which is made if it is not there.
+
+    Args:
+        project: Its folder.
+        texts: Rows to add: what ``load_examples`` reads.
+        labels: The labels of a new project.
+        model: A classifier, an export or an encoder that predicts at first.
+        task: The task of a new project.
+        database: The address of its database; None: SQLite in the folder.
+        host: The address to listen on.
+        port: The port; 0: any free one.
+        browser: Whether to open the page in a browser.
+        **reading: How rows are read.
+    """
     try:
         import nicegui  # noqa: F401
         import sqlalchemy  # noqa: F401
@@ -48,15 +84,15 @@ def workbench(
         ) from error
     opened = Project(project, database=database, model=model, task=task)
     try:
-        if names is not None and not opened.labels.labels:
-            opened.start_labels(names)
-        elif names is not None:
+        if labels is not None and not opened.labels.labels:
+            opened.start_labels(labels)
+        elif labels is not None:
             options.note("the project has labels already, so --labels is not read")
         if not opened.labels.labels:
             raise MaskMatchError("The project has no labels yet; give some with --labels.")
         if texts is not None:
-            count = opened.import_file(texts, **reading.options())
-            options.note(f"{count:,} texts added")
+            count = opened.import_once(texts, **reading)
+            options.note("the project has these texts already" if count is None else f"{count:,} texts added")
         if not opened.store.count:
             raise MaskMatchError("The project has no texts yet; give a file of texts.")
     except BaseException:

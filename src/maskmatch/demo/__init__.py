@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from maskmatch.data import Examples, load_examples
 from maskmatch.errors import MaskMatchError
+from maskmatch.labels import LabelSet
 from maskmatch.matcher import MaskMatcher
 from maskmatch.storage.layout import check_target
 
@@ -32,6 +33,13 @@ def demo_rows(part: Part) -> Examples:
     """Load the questions to an invented bicycle rental and repair chain, with their intents."""
     with as_file(files("maskmatch.demo") / f"{part}.jsonl") as path:
         return load_examples(path)
+
+
+def questions() -> tuple[list[dict[str, Any]], LabelSet]:
+    """All questions without their intents, and the intents, for the workbench."""
+    train, test = demo_rows("train"), demo_rows("test")
+    rows = [{"text": text} for text in (*train.texts, *test.texts)]
+    return rows, LabelSet.of(sorted(set(train.labels or ())))
 
 
 @dataclass(frozen=True)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-import shutil
-import threading
-import time
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from maskmatch.config.tasks import find_task
 from maskmatch.data import iter_examples
 from maskmatch.data.tables import write_table
 from maskmatch.errors import MaskMatchError
+from maskmatch.files import file_digest, locked
 from maskmatch.labels.files import save_labels
 from maskmatch.serving.loading import load_predictor
 from maskmatch.storage.layout import folder_hash, read_config
 from maskmatch.workbench.engine import Engine
+from maskmatch.workbench.learning import HELD_BACK, Kind, Learning
 from maskmatch.workbench.store import ChangedMeanwhileError, Labels, ProjectLabel, Store
 
 if TYPE_CHECKING:
@@ -34,12 +33,6 @@ logger = logging.getLogger("maskmatch")
 DATABASE = "project.db"
 NAMES_ALONE = 0
 """The run that reads names alone."""
-
-HELD_BACK = 5
-"""One of this many marks that were drawn at random is held back from training, to judge what it brought."""
-
-ENOUGH_TO_JUDGE = 10
-"""How many held-back marks it takes to decide that a trained classifier is worse."""
 
 COLUMNS = ("label", "probability", "mark", "who")
 
@@ -62,6 +55,18 @@ class Project:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise MaskMatchError(f"{self.folder} cannot be made: {error.strerror}.") from error
+        self._alone = ExitStack()
+        try:
+            self._alone.enter_context(locked(self.folder, 1.0))
+        except MaskMatchError:
+            raise MaskMatchError(f"The project {self.folder} is open in another workbench; close that first.") from None
+        try:
+            self._open(database, model, task)
+        except BaseException:
+            self._alone.close()
+            raise
+
+    def _open(self, database: str | None, model: str | None, task: str | None) -> None:
         self.store = Store(database or f"sqlite:///{self.folder.resolve() / DATABASE}")
         known = self.store.setting("task")
         if task is not None and known not in (None, task):
@@ -72,7 +77,7 @@ class Project:
         for run in self.store.runs():  # the process that ran it has ended
             if run["state"] == "running":
                 self.store.finish_run(run["id"], "failed", {"error": "The workbench was closed."})
-        self._training: Training | None = None
+        self._training: Learning | None = None
         self.engine = self._engine()
 
     def close(self) -> None:
@@ -81,14 +86,31 @@ class Project:
             self._training.cancel()
         self.engine.stop()
         self.store.close()
+        self._alone.close()
 
     # -- texts and labels ------------------------------------------------------------------------------------
 
-    def import_file(self, path: str, **reading: Any) -> int:
-        """Add the texts of a file, with all of its columns."""
+    def import_once(self, source: Any, **reading: Any) -> int | None:
+        """Add texts, unless exactly these were added before; returns how many."""
+        path = Path(source).expanduser() if isinstance(source, str) else None
+        digest = _digest(source) if path is None else file_digest(path) if path.is_file() else ""
+        known: list[str] = self.store.setting("imported", [])
+        if digest in known:
+            return None
+        count = self.import_rows(source, **reading)
+        self.store.set("imported", [*known, digest])
+        return count
+
+    def import_rows(self, source: Any, **reading: Any) -> int:
+        """Add the texts of a file, or of a table in memory, with all of its columns.
+
+        Args:
+            source: What ``load_examples`` reads.
+            **reading: Options of ``load_examples``.
+        """
 
         def rows() -> Iterator[tuple[Any, dict[str, Any]]]:
-            chunks = iter_examples(path, find_task(self.task).fields, want_label=False, keep_rows=True, **reading)
+            chunks = iter_examples(source, find_task(self.task).fields, want_label=False, keep_rows=True, **reading)
             for chunk in chunks:
                 assert chunk.table is not None
                 good = [row for row, why in zip(chunk.table.rows, chunk.table.problems, strict=True) if why is None]
@@ -179,15 +201,15 @@ class Project:
     # -- learning --------------------------------------------------------------------------------------------
 
     @property
-    def training(self) -> Training | None:
+    def training(self) -> Learning | None:
         """The training that runs, or that ran last."""
         return self._training
 
-    def train(self, who: str) -> Training:
-        """Train on all marks but those held back, in the background."""
+    def train(self, who: str, kind: Kind = "train") -> Learning:
+        """Train on all marks but those held back, or adapt to all texts, in the background."""
         if self._training is not None and self._training.running:
             raise MaskMatchError("A classifier is being trained; wait, or cancel it.")
-        self._training = Training(self, who)
+        self._training = Learning(self, who, kind)
         return self._training
 
     def held_back(self) -> set[int]:
@@ -250,6 +272,10 @@ class Project:
         return matcher.save_pretrained(folder)
 
 
+def _digest(rows: Any) -> str:
+    return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()
+
+
 def edits_to(own: LabelSet, wanted: LabelSet) -> dict[str, Any]:
     """The edits that make one label set of another; labels with the same id are the same."""
     return {
@@ -257,93 +283,3 @@ def edits_to(own: LabelSet, wanted: LabelSet) -> dict[str, Any]:
         "remove": [id_ for id_ in own if id_ not in wanted],
         "change": [label for label in wanted.labels if label.id in own and label != own.label(label.id)] or None,
     }
-
-
-class Training:
-    """A classifier that is trained on the marks of a project, in the background."""
-
-    def __init__(self, project: Project, who: str) -> None:
-        self._project, self._who = project, who
-        labels, held = project.labels, project.held_back()
-        truth = project.truth()
-        self._rows = {text: key for text, key in truth.items() if text not in held}
-        self._held = {text: key for text, key in truth.items() if text in held}
-        if len(set(self._rows.values())) < 2:
-            raise MaskMatchError("Training needs marked texts of at least two labels; mark some more.")
-        self._labels = labels
-        self.share, self.message = 0.0, "loading"
-        self.seen = False  # whether a page has shown how it ended
-        self._cancelled = threading.Event()
-        self.run = project.store.start_run("train", who)
-        self._thread = threading.Thread(target=self._work, name="maskmatch training", daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether it still runs."""
-        return self._thread.is_alive()
-
-    def cancel(self) -> None:
-        """Stop at the next step; nothing of it is kept."""
-        self._cancelled.set()
-        self._thread.join(timeout=60)
-
-    def wait(self) -> None:
-        """Wait until it has ended."""
-        self._thread.join()
-
-    def _work(self) -> None:
-        store, folder = self._project.store, f"run-{self.run}"
-        started = time.monotonic()
-        try:
-            figures = self._train(self._project.folder / folder)
-        except _CancelledError:
-            store.finish_run(self.run, "cancelled", {})
-        except Exception as error:
-            logger.exception("training failed")
-            store.finish_run(self.run, "failed", {"error": str(error)})
-        else:
-            seconds = round(time.monotonic() - started, 1)
-            store.finish_run(self.run, "done", {**figures, "seconds": seconds}, folder)
-            self.message = "done"
-            if figures["better"]:
-                self._project.choose(self.run)
-        finally:
-            with suppress(OSError):
-                if not (self._project.folder / folder / "maskmatch.json").exists():
-                    shutil.rmtree(self._project.folder / folder, ignore_errors=True)
-
-    def _train(self, folder: Path) -> dict[str, Any]:
-        from maskmatch import MaskMatcher
-        from maskmatch.workbench.watching import watcher
-
-        project = self._project
-        matcher = MaskMatcher.from_pretrained(project.model, self._labels.inside(), task=project.task, verbose=False)
-        texts = project.store.texts(list(self._rows))
-        self.message = "training"
-        matcher.fit(texts, list(self._rows.values()), callbacks=[watcher(self._step)])
-        self._check()
-        self.message = "judging"
-        figures: dict[str, Any] = {"marks": len(self._rows), "held back": len(self._held), "better": True}
-        if self._held:
-            held = project.store.texts(list(self._held))
-            truth = np.array(list(self._held.values()))
-            after = float(np.mean(np.array(matcher.predict(held)) == truth))
-            before = project.engine.predictions(self._labels).keys[list(self._held)]
-            figures |= {"accuracy": round(after, 4), "accuracy before": round(float(np.mean(before == truth)), 4)}
-            figures["better"] = len(self._held) < ENOUGH_TO_JUDGE or after >= figures["accuracy before"]
-        self._check()
-        matcher.save_pretrained(folder)
-        return figures
-
-    def _step(self, share: float) -> None:
-        self._check()
-        self.share = share
-
-    def _check(self) -> None:
-        if self._cancelled.is_set():
-            raise _CancelledError
-
-
-class _CancelledError(Exception):
-    """Somebody has cancelled the training."""

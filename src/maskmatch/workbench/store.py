@@ -276,7 +276,7 @@ class Store:
         LabelSet(tuple(label.inside() for label in labels))  # raises if two read alike
         stay, moved = {label.key for label in labels}, dict(moved or {})
         with self._write() as session:
-            old = _labels(session)
+            old = _labels(session, locked=True)
             if old.version != expected:
                 raise ChangedMeanwhileError("Somebody has changed the labels meanwhile; look at them again.")
             marks = [_mark(row) for row in session.scalars(select(MarkRow))]
@@ -299,7 +299,7 @@ class Store:
     def mark(self, marks: Sequence[Mark], what: str, *, who: str) -> None:
         """Mark texts."""
         with self._write() as session:
-            known = {label.key for label in _labels(session).labels}
+            known = {label.key for label in _labels(session, locked=True).labels}
             if not all(known.issuperset(mark.labels) for mark in marks):
                 raise ChangedMeanwhileError("This label is no longer there; somebody has removed it.")
             before = [(mark.text, mark.who, session.get(MarkRow, (mark.text, mark.who))) for mark in marks]
@@ -311,6 +311,7 @@ class Store:
     def undo(self, who: str) -> str | None:
         """Undo the last change of a person that is not undone; returns what it was, None if there is none."""
         with self._write() as session:
+            _labels(session, locked=True)
             row = session.scalar(
                 select(ChangeRow)
                 .where(ChangeRow.undone.is_(False), ChangeRow.who == who)
@@ -321,7 +322,7 @@ class Store:
                 return None
             before = row.before
             if before.get("labels") is not None:
-                if _labels(session).version != row.id:
+                if _labels(session, locked=True).version != row.id:
                     raise ChangedMeanwhileError("Somebody has changed the labels since, so this cannot be undone.")
                 _set(session, "labels", before["labels"])
             for text, person, mark in before["marks"]:
@@ -399,8 +400,9 @@ def _next_key(session: Session) -> int:
     return 1 if row is None else int(row.value)
 
 
-def _labels(session: Session) -> Labels:
-    row = session.get(SettingRow, "labels")
+def _labels(session: Session, *, locked: bool = False) -> Labels:
+    """The labels; if ``locked``, no other process changes them before this transaction ends."""
+    row = session.get(SettingRow, "labels", with_for_update=locked)
     if row is None:
         return Labels(())
     found = (ProjectLabel(**{**each, "phrases": tuple(each["phrases"])}) for each in row.value["labels"])
