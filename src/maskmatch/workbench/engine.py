@@ -104,17 +104,13 @@ class Engine:
     def __init__(self, store: Store, folder: Path, predictor: EditablePredictor, identity: str) -> None:
         self.store, self.predictor = store, predictor
         pipeline = predictor.pipeline
+        if pipeline.scorer.in_context:
+            raise MaskMatchError("This classifier reads its labels with each text, which the workbench does not show.")
         digest = hashlib.sha256(f"{identity}\n{json.dumps(predictor.config.to_json(), sort_keys=True)}".encode())
         self._file = folder / f"vectors-{digest.hexdigest()[:16]}.f32"
-        shape = pipeline.all_vectors(
-            pipeline.tokenize(
-                ["a"]
-                if pipeline.config.input_fields == ("text",)
-                else [dict.fromkeys(pipeline.config.input_fields, "a")]
-            )
-        ).shape[1:]
-        self._shape: tuple[int, ...] = tuple(shape)
-        self._vectors = _stored(self._file, self._shape)
+        any_text = dict.fromkeys(pipeline.config.fields, "a")
+        self._shape: tuple[int, ...] = pipeline.all_vectors(pipeline.tokenize([any_text])).shape[1:]
+        self._vectors = _stored(self._file, self._shape)[: store.count]
         self._count = len(self._vectors)
         self._lock = threading.RLock()
         self._cached: tuple[Any, Predictions] = (None, NONE)
@@ -122,7 +118,6 @@ class Engine:
         self._stopped = threading.Event()
         self._more = threading.Event()
         self.error: str | None = None
-        self.started = time.monotonic()
         self._thread = threading.Thread(target=self._work, name="maskmatch workbench", daemon=True)
         self._thread.start()
 

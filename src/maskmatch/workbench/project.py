@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import secrets
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,8 @@ class Project:
         self.task = find_task(task or known or "topic").name
         self.model = model
         self.store.set("task", self.task)
+        if self.store.setting("id") is None:
+            self.store.set("id", secrets.token_hex(8))
         for run in self.store.runs():  # the process that ran it has ended
             if run["state"] == "running":
                 self.store.finish_run(run["id"], "failed", {"error": "The workbench was closed."})
@@ -175,7 +178,8 @@ class Project:
         else:
             model = self.model
             predictor = self._given(model)
-        return Engine(self.store, self.folder, predictor, folder_hash(Path(model)) or model)
+        identity = f"{self.store.setting('id')} {folder_hash(Path(model)) or model}"
+        return Engine(self.store, self.folder, predictor, identity)
 
     def _given(self, model: str) -> EditablePredictor:
         """The classifier or encoder that the user named; its labels get the keys of the project's."""
