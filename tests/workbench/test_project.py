@@ -17,8 +17,9 @@ from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError
 from maskmatch.data import read_rows
 from maskmatch.labels import LabelSet
 from maskmatch.labels.files import load_labels
-from maskmatch.workbench import edits
+from maskmatch.workbench import clusters, edits
 from maskmatch.workbench.browse import Filter, find, shown
+from maskmatch.workbench.clusters import uncovered
 from maskmatch.workbench.curve import learning_curve
 from maskmatch.workbench.learning import HELD_BACK
 from maskmatch.workbench.project import Project
@@ -146,6 +147,9 @@ def test_filters(project: Project) -> None:
     assert high == np.flatnonzero(predictions.probabilities >= least).tolist()
     ordered = find(project, Filter(order="uncertain")).tolist()
     assert predictions.margins[ordered].tolist() == sorted(predictions.margins.tolist())
+    far = find(project, Filter(order="novel"))
+    novelty = project.engine.novelty(project.labels)
+    assert novelty[far].tolist() == sorted(novelty.tolist(), reverse=True)
     mark_all(project, range(12))
     assert find(project, Filter(marked="marked")).tolist() == list(range(12))
     assert find(project, Filter(marked="unmarked")).tolist() == list(range(12, 120))
@@ -179,6 +183,16 @@ def test_the_queue_mixes_random_texts_with_those_that_teach_most(project: Projec
     assert suggest(project, WHO) is None
     second = suggest(project, "bob")
     assert second is not None
+
+
+def test_groups_of_texts_that_no_label_covers(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert uncovered(project) == [], "there are few texts"
+    monkeypatch.setattr(clusters, "SHARE", 0.5)
+    groups = uncovered(project)
+    texts = [text for group in groups for text in group.texts]
+    assert len(texts) == len(set(texts)) <= 60
+    assert set(texts) <= set(np.argsort(-project.engine.novelty(project.labels))[:60].tolist())
+    assert all(len(group.texts) >= clusters.LEAST_GROUP and group.words for group in groups)
 
 
 def test_similar_marked_texts_come_first(project: Project) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from maskmatch.workbench.store import Mark
 
 Marked = Literal["all", "marked", "unmarked", "disagreement", "wrong"]
-Order = Literal["file", "uncertain", "certain"]
+Order = Literal["file", "uncertain", "certain", "novel"]
 MARKED: dict[Marked, str] = {
     "all": "all texts",
     "marked": "marked",
@@ -28,6 +28,7 @@ ORDERS: dict[Order, str] = {
     "file": "as in the file",
     "uncertain": "least certain first",
     "certain": "most certain first",
+    "novel": "furthest from all labels first",
 }
 
 
@@ -105,8 +106,11 @@ def find(project: Project, wanted: Filter) -> NDArray[np.int64]:
         kept &= at
     found = np.flatnonzero(kept)
     if wanted.order != "file":
-        values = predictions.margins[found]
-        found = found[np.argsort(values if wanted.order == "uncertain" else -values, kind="stable")]
+        if wanted.order == "novel":
+            values = -project.engine.novelty(project.labels)[found]
+        else:
+            values = np.asarray(predictions.margins[found] * (1 if wanted.order == "uncertain" else -1), np.float64)
+        found = found[np.argsort(values, kind="stable")]
     return found
 
 

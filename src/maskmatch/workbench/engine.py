@@ -221,6 +221,10 @@ class Engine:
             self._cached = (key, found)
             return found
 
+    def novelty(self, labels: Labels) -> NDArray[np.float64]:
+        """How far each text that is encoded is from all labels: (n,), higher is further."""
+        return self.pipeline(labels).novelty_of(self.vectors)
+
     def _predict(self, pipeline: Pipeline, vectors: NDArray[np.float32]) -> Predictions:
         places, values = pipeline.nearest_places(vectors, 2)
         keys = np.array([int(str(id_)) for id_ in pipeline.labels], np.int64)[places]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from nicegui import ui
 
-from maskmatch.label_tools.check.names import content_words
 from maskmatch.workbench import edits
+from maskmatch.workbench.clusters import typical_words, uncovered
 from maskmatch.workbench.pages.frame import frame, trying, who
 from maskmatch.workbench.store import Mark, plain
 
@@ -39,8 +38,7 @@ class MapPage:
             with ui.element("div"):
                 self._chart()
             self.box = ui.element("section").classes("box").props('aria-label="Circled texts"')
-            with self.box:
-                ui.label("Circle texts with the lasso above the map, to make a label of them.")
+            self._show_uncovered()
 
     def _chart(self) -> None:
         labels, engine = self.project.labels, self.project.engine
@@ -85,6 +83,22 @@ class MapPage:
         ).classes("soft")
         chart = ui.echart(options).style("height: 560px; width: 100%")
         chart.on("chart:brushEnd", lambda event: self._circle(event.args))
+
+    def _show_uncovered(self) -> None:
+        """What can be circled, and groups of texts that no label covers."""
+        with self.box:
+            ui.label("Circle texts with the lasso above the map, to make a label of them.")
+            groups = uncovered(self.project)
+            if not groups:
+                return
+            ui.html("<h2>Texts that no label covers well</h2>", sanitize=False)
+            for group in groups:
+                title = f"{len(group.texts)} texts: {', '.join(group.words) or 'no typical words'}"
+                ui.button(title, on_click=lambda texts=group.texts: self._look_at(texts)).props("flat dense align=left")
+
+    def _look_at(self, texts: tuple[int, ...]) -> None:
+        self.circled = list(texts)
+        self._show_circled()
 
     def _circle(self, args: dict[str, Any]) -> None:
         inside = np.zeros(len(self.points), bool)
@@ -151,15 +165,3 @@ def in_polygon(points: NDArray[np.float64], corners: NDArray[np.float64]) -> NDA
         if y1 != y2:
             inside ^= crosses & (points[:, 0] < (x2 - x1) * (points[:, 1] - y1) / (y2 - y1) + x1)
     return inside
-
-
-def typical_words(texts: list[str], others: list[str], most: int = 6) -> list[str]:
-    """Words that are far more frequent in some texts than in all."""
-    own = Counter(word for text in texts for word in set(content_words(text)))
-    every = Counter(word for text in others for word in set(content_words(text)))
-    scores = {
-        word: count / len(texts) * np.log(len(others) / max(1, every[word]))
-        for word, count in own.items()
-        if count >= max(2, len(texts) // 10) and not word.isdigit()
-    }
-    return sorted(scores, key=lambda word: -scores[word])[:most]
