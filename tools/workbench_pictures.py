@@ -25,7 +25,7 @@ class Demo(ServerProcess):
 
 def main() -> None:
     """Write the pictures."""
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         sys.exit("Chromium is not installed.")
     PICTURES.mkdir(exist_ok=True)

@@ -34,7 +34,7 @@ class Workbench(ServerProcess):
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         assert "CI" not in os.environ, "CI must have Chromium"
         pytest.skip("CHROMIUM IS NOT INSTALLED: no page is tested; apt-get install chromium")
