@@ -7,20 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from maskmatch.config.training import TrainingConfig
-from maskmatch.data import Examples, take_examples, take_texts
+from maskmatch.data import Examples, take_examples
 from maskmatch.errors import MaskMatchError
-from maskmatch.labels import LabelSet
 from maskmatch.labels.adaptation import MAX_TEXTS
 from maskmatch.labels.targets import has_several, row_labels
-from maskmatch.prediction.runtimes.torch import torch_pipeline
 from maskmatch.progress import showing_progress
 from maskmatch.storage.loaded import LoadedClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
     from transformers import TrainerCallback
 
     from maskmatch.evaluation.explanation import Explanation
@@ -238,23 +234,3 @@ class MaskMatcher(LoadedClassifier):
         words = words_at_mask(self.encoder, self.config, text)
         notes = () if words else (f"The encoder {self.encoder.source} has no language-model head for words at a mask.",)
         return replace(explanation, mask_words=words, notes=(*explanation.notes, *notes))
-
-    # -- vectors ---------------------------------------------------------------------------------------------
-
-    def text_states(self, texts: Any) -> NDArray[np.float32]:
-        """The input vectors of texts: (n, masks, dim)."""
-        bank, texts = self._bank, take_texts(texts, self.config.fields)
-        if bank.labels is None:  # input vectors do not depend on labels
-            bank = bank.copy()
-            bank.start_with(LabelSet.of(["any"]))
-        pipeline, prompts = self._tokenize(texts, torch_pipeline(bank))
-        with showing_progress(self.verbose):
-            return pipeline.all_vectors(prompts)
-
-    def phrase_states(self, phrases: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors that phrases would have as names of labels: (n, masks, dim)."""
-        self._bank.check_editable("it reads no names")
-        if not phrases:
-            raise MaskMatchError("There are no phrases; give at least one.")
-        with showing_progress(self.verbose):
-            return self._bank.read(list(phrases))

@@ -35,7 +35,8 @@ def texts_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of an empty database of a server on loopback."""
-    initdb, server = shutil.which("initdb"), shutil.which("postgres")
+    places = os.pathsep.join([os.environ["PATH"], *map(str, Path("/usr/lib/postgresql").glob("*/bin"))])  # Debian's
+    initdb, server = (shutil.which(name, path=places) for name in ("initdb", "postgres"))
     if initdb is None or server is None:
         pytest.skip("PostgreSQL is not installed")
     folder = Path(tempfile.mkdtemp(prefix="maskmatch-postgres-"))  # another user must get there
@@ -95,3 +96,9 @@ def project(tiny: Tiny, tmp_path: Path, texts_file: Path, database: str | None) 
 
 
 BOTH = pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)
+
+WHO = "ada"
+
+
+def keys_of(project: Project) -> dict[str, int]:
+    return {name: key for key, name in project.labels.names.items()}

@@ -13,6 +13,7 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from maskmatch.data import read_rows
+from maskmatch.evaluation.display import counted
 from maskmatch.labels.files import load_labels
 from maskmatch.testing.server import ServerProcess
 from maskmatch.workbench.store import Store
@@ -102,7 +103,7 @@ def test_the_whole_loop_by_mouse(browser: Browser, started: Workbench, tmp_path:
 
         page.get_by_role("link", name="Mark").click()
         for number in range(16):
-            expect(page.get_by_text(f"{number + 1} marks")).to_be_visible()
+            expect(page.get_by_text(counted(number + 1, "mark"))).to_be_visible()
             page.get_by_role("group", name="Labels").get_by_role("button").nth(number % 2).click()
         expect(page.get_by_text("marks drawn at random")).to_be_visible()
 
@@ -114,9 +115,9 @@ def test_the_whole_loop_by_mouse(browser: Browser, started: Workbench, tmp_path:
         page.get_by_role("link", name="Ship").click()
         for name in ("predictions.csv", "labels.json"):
             with page.expect_download() as download:
-                page.get_by_role("button", name=name).click()
+                page.get_by_role("button", name=name, exact=True).click()
             download.value.save_as(tmp_path / name)
-        page.get_by_role("button", name="classifier-int8").click()
+        page.get_by_role("button", name="classifier-int8", exact=True).click()
         expect(page.get_by_text("Written:").last).to_be_visible(timeout=60_000)
     assert len(list(read_rows(tmp_path / "predictions.csv"))) == 120
     assert list(load_labels(tmp_path / "labels.json")) == ["money back", *LABELS[1:]]
@@ -152,7 +153,7 @@ def test_the_loop_by_keyboard_alone(browser: Browser, started: Workbench) -> Non
         expect(page.get_by_text("0 marks, 0 of them yours.")).to_be_visible()
         for count, key in enumerate("1230", 1):
             page.keyboard.press(key)
-            expect(page.get_by_text(f"{count} marks, {count} of them yours.")).to_be_visible()
+            expect(page.get_by_text(f"{counted(count, 'mark')}, {count} of them yours.")).to_be_visible()
         page.keyboard.press("u")
         expect(page.get_by_text("3 marks, 3 of them yours.")).to_be_visible()
         page.keyboard.press("s")
@@ -164,7 +165,7 @@ def test_what_the_page_shows_survives_a_kill(browser: Browser, started: Workbenc
         page.goto(f"{started.url}/mark")
         for count in range(1, 6):
             page.keyboard.press("1")
-            expect(page.get_by_text(f"{count} marks, {count} of them yours.")).to_be_visible()
+            expect(page.get_by_text(f"{counted(count, 'mark')}, {count} of them yours.")).to_be_visible()
     started.process.send_signal(signal.SIGKILL)
     started.process.wait(30)
     store = Store(f"sqlite:///{tmp_path / 'project' / 'project.db'}")

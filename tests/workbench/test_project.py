@@ -24,21 +24,15 @@ from maskmatch.workbench.curve import learning_curve
 from maskmatch.workbench.learning import HELD_BACK
 from maskmatch.workbench.project import Project
 from maskmatch.workbench.queue import estimate, similar_marked, suggest
-from maskmatch.workbench.store import ChangedMeanwhileError, Mark
+from maskmatch.workbench.store import ChangedMeanwhileError, Mark, Undone
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
-from workbench.conftest import BOTH, ROWS
+from workbench.conftest import BOTH, ROWS, WHO, keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     Tiny = Callable[[str], Path]
-
-WHO = "ada"
-
-
-def keys_of(project: Project) -> dict[str, int]:
-    return {name: key for key, name in project.labels.names.items()}
 
 
 def mark_all(project: Project, rows: range, reason: str = "chosen") -> None:
@@ -97,12 +91,16 @@ def test_undo_goes_back_step_by_step(project: Project) -> None:
     second = project.labels
     removed = edits.add(second, store.new_key(), name="something else")
     store.set_labels(removed.labels.labels, removed.what, who=WHO, expected=second.version)
-    assert store.undo(WHO) == "added “something else”"
+    assert store.undo(WHO) == Undone("added “something else”", ())
     assert project.labels.labels == second.labels
-    assert store.undo(WHO) == "merged “refund” into “card lost”"
+    undone = store.undo(WHO)
+    assert undone is not None
+    assert undone.what == "merged “refund” into “card lost”"
     assert project.labels.labels == first.labels
     assert {mark.labels for mark in store.marks() if TRUTH[mark.text] == "refund"} == {(keys["refund"],)}
-    assert store.undo(WHO) == "marked"
+    undone = store.undo(WHO)
+    assert undone is not None
+    assert [mark.text for mark in undone.marks] == [0, 1, 2]
     assert store.marks() == []
     assert store.undo(WHO) is None
     assert [change.undone for change in store.changes()] == [True, True, True, False]
@@ -128,7 +126,9 @@ def test_two_people(project: Project) -> None:
     store.mark([Mark(0, "bob", ())], "marked", who="bob")
     assert find(project, Filter(marked="disagreement")).tolist() == [0]
     assert len(shown(project, [0])[0].marks) == 2
-    assert store.undo("bob") == "marked"
+    undone = store.undo("bob")
+    assert undone is not None
+    assert [(mark.text, mark.who, mark.labels) for mark in undone.marks] == [(0, "bob", ())]
     assert [mark.who for mark in store.marks()] == ["ada", "ada"]
 
 
@@ -231,7 +231,8 @@ def test_training_is_used_if_it_is_better_and_kept_when_the_project_is_opened_ag
     assert run["state"] == "done", run
     assert run["figures"]["marks"] == 36 - len(held)
     assert run["figures"]["held back"] == len(held)
-    assert project.run == (run["id"] if run["figures"]["better"] else 0)
+    assert project.run == 0
+    assert run["figures"]["verdict"] == "not used by itself: 8 of 10 held-back marks"
     project.choose(run["id"])
     project.engine.wait(60)
     found = project.engine.predictions(project.labels)
@@ -261,7 +262,8 @@ def test_adapting_needs_no_marks(project: Project, monkeypatch: pytest.MonkeyPat
     project.train(WHO, "adapt").wait()
     (run,) = project.store.runs()
     assert (run["kind"], run["state"], run["figures"]["marks"]) == ("adapt", "done", 0)
-    assert project.run == run["id"]
+    assert project.run == 0, "people choose while there are too few marks to judge it"
+    project.choose(run["id"])
     project.engine.wait(60)
     assert len(project.engine.predictions(project.labels)) == 120
 

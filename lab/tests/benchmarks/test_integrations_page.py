@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from maskmatch_lab.benchmarks import integrations_page
+
+if TYPE_CHECKING:
+    import pytest
 
 ORIGIN = {"command": "c", "date": "d", "versions": {}, "machine": {"cpu": "x", "cores": 2}}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,12 +77,16 @@ def open_workbench(
         import sqlalchemy  # noqa: F401
 
         from maskmatch.workbench.app import run
-        from maskmatch.workbench.project import Project
+        from maskmatch.workbench.project import DATABASE, Project
     except ModuleNotFoundError as error:
         raise MaskMatchError(
             f"The workbench needs {error.name}, which is not installed; "
             'install it with pip install "maskmatch[workbench]".'
         ) from error
+    if port and not _is_free(host, port):
+        raise MaskMatchError(f"Port {port} is taken; give another one with --port, or 0 for any free one.")
+    if database is None and not (project.expanduser() / DATABASE).exists():  # nothing is made for what cannot work
+        _check_new(texts, labels)
     opened = Project(project, database=database, model=model, task=task)
     try:
         if labels is not None and not opened.labels.labels:
@@ -99,3 +104,25 @@ def open_workbench(
         opened.close()
         raise
     run(opened, host=host, port=port, browser=browser)
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def _check_new(texts: Any, labels: LabelSet | None) -> None:
+    """Raise unless there is what a new project needs."""
+    if labels is None:
+        raise MaskMatchError("The project has no labels yet; give some with --labels.")
+    if len(labels) < 2:
+        raise MaskMatchError(f"{next(iter(labels))!r} is the only label; give at least two with --labels.")
+    if texts is None:
+        raise MaskMatchError("The project has no texts yet; give a file of texts.")
+    if isinstance(texts, str) and not Path(texts).expanduser().is_file():
+        raise MaskMatchError(f"There is no file {texts!r}; check the file name and the folder.")

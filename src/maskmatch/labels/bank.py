@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from maskmatch.labels.calibration import Calibration
     from maskmatch.labels.label import Label, LabelText
     from maskmatch.labels.label_set import LabelsLike
+    from maskmatch.prompts import PromptTokenizer
 
 logger = logging.getLogger("maskmatch")
 
@@ -70,6 +71,11 @@ class LabelBank:
     @property
     def weights_version(self) -> Any:
         """Changes with the weights of what encodes label texts."""
+        raise NotImplementedError
+
+    @property
+    def tokenizer(self) -> PromptTokenizer:
+        """Turns prompts into tokens."""
         raise NotImplementedError
 
     def reading(self) -> Callable[[Sequence[LabelText]], NDArray[np.float32]]:

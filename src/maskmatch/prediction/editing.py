@@ -18,6 +18,9 @@ from maskmatch.progress import showing_progress
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from maskmatch.evaluation.label_diff import LabelDiff
     from maskmatch.labels import LabelsLike
     from maskmatch.labels.bank import LabelBank
@@ -119,6 +122,26 @@ class EditablePredictor(Predictor):
             matcher = loader.from_pretrained(path, **options)
             yield matcher
             matcher.save_pretrained(path)
+
+    # -- vectors ---------------------------------------------------------------------------------------------
+
+    def text_states(self, texts: Any) -> NDArray[np.float32]:
+        """The input vectors of texts: (n, masks, dim)."""
+        bank, texts = self.bank, take_texts(texts, self.config.fields)
+        if bank.labels is None:  # input vectors do not depend on labels
+            bank = bank.copy()
+            bank.start_with(LabelSet.of(["any"]))
+        pipeline, prompts = self._tokenize(texts, self.pipeline_with(bank))
+        with showing_progress(self.verbose):
+            return pipeline.all_vectors(prompts)
+
+    def phrase_states(self, phrases: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors that phrases would have as names of labels: (n, masks, dim)."""
+        self.bank.check_editable("it reads no names")
+        if not phrases:
+            raise MaskMatchError("There are no phrases; give at least one.")
+        with showing_progress(self.verbose):
+            return self.bank.read(list(phrases))
 
     def _edited(self: Own) -> Own:
         """Called after every edit of labels."""

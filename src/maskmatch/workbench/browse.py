@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from maskmatch.evaluation.display import shorten
 from maskmatch.workbench.store import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from maskmatch.workbench.project import Project
@@ -70,6 +73,16 @@ class ShownText:
     label: int | None
     probability: float
     marks: tuple[Mark, ...]
+
+
+def said(text: str, labels: Sequence[str]) -> str:
+    """What somebody says of a text, for the history.
+
+    >>> said("Where is my money?", ["refund"])
+    'marked “Where is my money?” as “refund”'
+    """
+    listed = " and ".join(f"“{label}”" for label in labels) or "none of the labels"
+    return f"marked “{shorten(' '.join(text.split()), 60)}” as {listed}"
 
 
 def find(project: Project, wanted: Filter) -> NDArray[np.int64]:

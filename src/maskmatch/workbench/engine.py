@@ -7,12 +7,14 @@ import json
 import logging
 import threading
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.label_tools.check import NameCheck
 from maskmatch.prediction.editing import edit_steps
 
 if TYPE_CHECKING:
@@ -76,6 +78,9 @@ class Effect:
         before: How many texts each label has.
         after: How many it would have.
         right: How many marked texts are right before and after, and how many there are; None without marks.
+        confusions: Pairs of a mark and another prediction, with how many there are before and after; those that
+            change most first.
+        findings: What the label check says of the names that change.
     """
 
     rows: int
@@ -84,6 +89,8 @@ class Effect:
     before: dict[int, int]
     after: dict[int, int]
     right: tuple[int, int, int] | None
+    confusions: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    findings: tuple[str, ...] = ()
 
 
 NONE = Predictions(
@@ -115,6 +122,7 @@ class Engine:
         self._lock = threading.RLock()
         self._cached: tuple[Any, Predictions] = (None, NONE)
         self._pipelines: dict[str, Pipeline] = {}
+        self._names = NameCheck(predictor)
         self._stopped = threading.Event()
         self._more = threading.Event()
         self.error: str | None = None
@@ -240,7 +248,17 @@ class Engine:
         """
         before = self.predictions(labels)
         after = self._predict(self.pipeline(changed), self._vectors[: len(before)])
-        return _effect(before.keys, after.keys, marks)
+        return replace(_effect(before.keys, after.keys, marks), findings=self._findings(labels, changed))
+
+    def _findings(self, labels: Labels, changed: Labels) -> tuple[str, ...]:
+        """What the label check says of the names of labels that change."""
+        if self.predictor.config.method.label_source != "prompt":
+            return ()
+        same = set(labels.labels)
+        new = {label.key for label in changed.labels if label not in same}
+        with self._lock:
+            found = self._names.find(changed.inside()) if new else []
+        return tuple(each.message for each in found if new & {int(str(id_)) for id_ in each.labels})
 
 
 def _effect(before: NDArray[np.int64], after: NDArray[np.int64], marks: Mapping[int, int]) -> Effect:
@@ -255,10 +273,24 @@ def _effect(before: NDArray[np.int64], after: NDArray[np.int64], marks: Mapping[
     marked = {text: label for text, label in marks.items() if text < len(before)}
     rows = np.array(list(marked), np.int64)
     truth = np.array(list(marked.values()), np.int64)
-    right = None
-    if len(rows):
-        right = (int((before[rows] == truth).sum()), int((after[rows] == truth).sum()), len(rows))
-    return Effect(len(before), len(flips), pairs, _counts(before), _counts(after), right)
+    if not len(rows):
+        return Effect(len(before), len(flips), pairs, _counts(before), _counts(after), None)
+    right = (int((before[rows] == truth).sum()), int((after[rows] == truth).sum()), len(rows))
+    confusions = _changed_confusions(before[rows], after[rows], truth)
+    return Effect(len(before), len(flips), pairs, _counts(before), _counts(after), right, confusions)
+
+
+def _changed_confusions(
+    before: NDArray[np.int64], after: NDArray[np.int64], truth: NDArray[np.int64]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Pairs of a true label and another prediction whose numbers change, with these numbers."""
+    now, then = (
+        Counter((mark, key) for mark, key in zip(truth.tolist(), keys.tolist(), strict=True) if mark != key)
+        for keys in (before, after)
+    )
+    changed = [pair for pair in now | then if now[pair] != then[pair]]
+    changed.sort(key=lambda pair: (-abs(now[pair] - then[pair]), pair))
+    return {pair: (now[pair], then[pair]) for pair in changed}
 
 
 def _counts(keys: NDArray[np.int64]) -> dict[int, int]:

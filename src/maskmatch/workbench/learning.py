@@ -24,7 +24,7 @@ HELD_BACK = 5
 """One of this many marks that were drawn at random is held back from training, to judge what it brought."""
 
 ENOUGH_TO_JUDGE = 10
-"""How many held-back marks it takes to decide that a trained classifier is worse."""
+"""How many held-back marks it takes to decide whether a classifier is used; with fewer, people choose."""
 
 MOST_ADAPTED = 20_000
 """How many texts it adapts to at most."""
@@ -107,8 +107,10 @@ class Learning:
         self.message = "judging"
         figures: dict[str, Any] = {
             "marks": len(self._rows) if self._kind == "train" else 0,
+            "texts": sorted(self._rows) if self._kind == "train" else [],
             "held back": len(self._held),
-            "better": True,
+            "better": False,
+            "verdict": f"not used by itself: {len(self._held)} of {ENOUGH_TO_JUDGE} held-back marks",
         }
         if self._held:
             held = project.store.texts(list(self._held))
@@ -116,7 +118,9 @@ class Learning:
             after = float(np.mean(np.array(matcher.predict(held)) == truth))
             before = project.engine.predictions(self._labels).keys[list(self._held)]
             figures |= {"accuracy": round(after, 4), "accuracy before": round(float(np.mean(before == truth)), 4)}
-            figures["better"] = len(self._held) < ENOUGH_TO_JUDGE or after >= figures["accuracy before"]
+            if len(self._held) >= ENOUGH_TO_JUDGE:
+                better = after >= figures["accuracy before"]
+                figures |= {"better": better, "verdict": "done" if better else "not used: it is worse"}
         self._check()
         matcher.save_pretrained(folder)
         return figures

@@ -20,7 +20,9 @@ from maskmatch.labels.files import save_labels
 from maskmatch.serving.loading import load_predictor
 from maskmatch.storage.layout import folder_hash, read_config
 from maskmatch.workbench.engine import Engine
+from maskmatch.workbench.layout import Layout
 from maskmatch.workbench.learning import HELD_BACK, Kind, Learning
+from maskmatch.workbench.queue import random_marks
 from maskmatch.workbench.store import ChangedMeanwhileError, Labels, ProjectLabel, Store
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ logger = logging.getLogger("maskmatch")
 DATABASE = "project.db"
 NAMES_ALONE = 0
 """The run that reads names alone."""
+
+MOST_ON_MAP, LEAST_ON_MAP = 3_000, 3
+"""How many texts the map shows at most, and at least."""
 
 COLUMNS = ("label", "probability", "mark", "who")
 
@@ -81,12 +86,15 @@ class Project:
             if run["state"] == "running":
                 self.store.finish_run(run["id"], "failed", {"error": "The workbench was closed."})
         self._training: Learning | None = None
+        self._map: tuple[tuple[int, list[int]], Layout] | None = None
         self.engine = self._engine()
 
     def close(self) -> None:
         """Stop what runs in the background."""
         if self._training is not None:
             self._training.cancel()
+        if self._map is not None:
+            self._map[1].stop()
         self.engine.stop()
         self.store.close()
         self._alone.close()
@@ -143,6 +151,19 @@ class Project:
     def truth(self) -> dict[int, int]:
         """The label of each text that has a mark of one label; where people disagree, that of the latest mark."""
         return {mark.text: mark.labels[0] for mark in self.store.marks() if len(mark.labels) == 1}
+
+    def map(self) -> tuple[list[int], Layout] | None:
+        """Some texts, drawn at random, and where they are in two dimensions; None while too few are encoded."""
+        vectors = self.engine.vectors
+        drawn = [text for text in self.store.drawn() if text < len(vectors)][:MOST_ON_MAP]
+        if len(drawn) < LEAST_ON_MAP:
+            return None
+        key = (self.run, drawn)
+        if self._map is None or self._map[0] != key:
+            if self._map is not None:
+                self._map[1].stop()
+            self._map = (key, Layout(vectors[drawn].reshape(len(drawn), -1)))
+        return drawn, self._map[1]
 
     # -- classifiers -----------------------------------------------------------------------------------------
 
@@ -217,9 +238,13 @@ class Project:
         return self._training
 
     def held_back(self) -> set[int]:
-        """The marked texts that training does not see: some of those that were drawn at random."""
-        drawn = [mark.text for mark in self.store.marks() if mark.reason == "random" and len(mark.labels) == 1]
-        return {text for text in drawn if text % HELD_BACK == 0}
+        """The marked texts that training does not see: some of the random sample, always the same."""
+        return {text for text in random_marks(self) if text % HELD_BACK == 0}
+
+    @property
+    def learnt_from(self) -> frozenset[int]:
+        """The texts whose marks the classifier that predicts was trained on."""
+        return frozenset() if self.run == NAMES_ALONE else frozenset(self._run(self.run)["figures"].get("texts", ()))
 
     # -- what leaves the project -----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from maskmatch.evaluation.intervals import Interval
     from maskmatch.workbench.project import Project
+    from maskmatch.workbench.store import Mark
 
 RANDOM_EVERY = 4
 """Each fourth text is drawn at random: accuracy is estimated on these."""
@@ -35,15 +36,16 @@ CONFIDENT = 0.95
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A text to mark, and why."""
+    """A text to mark, and why; ``undone``: its mark was taken back."""
 
     text: int
     reason: str
+    undone: bool = False
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The accuracy on the texts that were drawn at random.
+    """The accuracy on a random sample of texts, less those that the classifier has learnt from.
 
     Attributes:
         right: How many of their predictions are right.
@@ -66,7 +68,7 @@ def suggest(project: Project, who: str, *, skipped: Collection[int] = ()) -> Sug
     free[[text for text in {*own, *skipped} if text < len(free)]] = False
     if not free.any():
         return None
-    turn = len(own) + len(skipped)
+    turn = sum(mark.who == who and mark.reason in REASONS for mark in marks) + len(skipped)
     if turn % RANDOM_EVERY == 0:
         return Suggestion(next(text for text in project.store.drawn() if text < len(free) and free[text]), "random")
     if turn % RANDOM_EVERY == 2:
@@ -112,11 +114,25 @@ def _second_look(project: Project, who: str, skipped: Collection[int]) -> int | 
     return None
 
 
+def random_marks(project: Project) -> dict[int, Mark]:
+    """The last mark of each text of the random sample: those up to the last one that was drawn, whoever chose them."""
+    marks = {mark.text: mark for mark in project.store.marks()}
+    left = sum(mark.reason == "random" for mark in marks.values())
+    found: dict[int, Mark] = {}
+    for text in project.store.drawn():
+        if not left:
+            break
+        if text in marks:
+            found[text] = marks[text]
+            left -= marks[text].reason == "random"
+    return found
+
+
 def estimate(project: Project) -> Estimate | None:
-    """The accuracy by the marks of texts that were drawn at random; None if there are none."""
+    """The accuracy by the marks of a random sample that the classifier has not seen; None if there are none."""
     predictions = project.engine.predictions(project.labels)
-    drawn = {mark.text: mark for mark in project.store.marks() if mark.reason == "random"}
-    rows = [mark for text, mark in drawn.items() if text < len(predictions)]
+    seen = project.learnt_from
+    rows = [mark for text, mark in random_marks(project).items() if text < len(predictions) and text not in seen]
     if not rows:
         return None
     right = sum(int(predictions.keys[mark.text]) in mark.labels for mark in rows)

@@ -115,6 +115,14 @@ class Change:
     undone: bool
 
 
+@dataclass(frozen=True)
+class Undone:
+    """A change that was undone: what it was, and the marks that it took back."""
+
+    what: str
+    marks: tuple[Mark, ...]
+
+
 class Store:
     """The database of a project.
 
@@ -131,6 +139,7 @@ class Store:
             event.listen(self._engine, "connect", _durable)
         self._sessions = sessionmaker(self._engine)
         self._writing = threading.Lock()
+        self._drawn: list[int] = []
         try:
             Base.metadata.create_all(self._engine)
             with self._write() as session:
@@ -239,8 +248,11 @@ class Store:
 
     def drawn(self) -> list[int]:
         """The numbers of all texts in random order, which is always the same."""
-        with self._read() as session:
-            return list(session.scalars(select(TextRow.id).order_by(TextRow.draw, TextRow.id)))
+        count = self.count
+        if len(self._drawn) != count:
+            with self._read() as session:
+                self._drawn = list(session.scalars(select(TextRow.id).order_by(TextRow.draw, TextRow.id)))
+        return self._drawn
 
     # -- labels and marks ------------------------------------------------------------------------------------
 
@@ -308,7 +320,7 @@ class Store:
                 _put(session, old, mark)
             _log(session, who, what, None, kept)
 
-    def undo(self, who: str) -> str | None:
+    def undo(self, who: str) -> Undone | None:
         """Undo the last change of a person that is not undone; returns what it was, None if there is none."""
         with self._write() as session:
             _labels(session, locked=True)
@@ -325,13 +337,16 @@ class Store:
                 if _labels(session, locked=True).version != row.id:
                     raise ChangedMeanwhileError("Somebody has changed the labels since, so this cannot be undone.")
                 _set(session, "labels", before["labels"])
+            taken_back = []
             for text, person, mark in before["marks"]:
                 own = session.get(MarkRow, (text, person))
+                if own is not None:
+                    taken_back.append(_mark(own))
                 at = None if mark is None else datetime.fromisoformat(mark["at"])
                 new = None if mark is None else Mark(text, person, tuple(mark["labels"]), mark["reason"], at or _now())
                 _put(session, None if own is None else _mark(own), new)
             row.undone = True
-            return row.what
+            return Undone(row.what, tuple(taken_back))
 
     def changes(self, most: int = 50) -> list[Change]:
         """The last changes, newest first."""

@@ -26,10 +26,13 @@ from maskmatch.label_tools.expansion import EncodedLabels
 from maskmatch.labels import LabelSet, LabelsLike
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from maskmatch.evaluation import EvaluationReport
-    from maskmatch.label_tools.check.findings import Advice
+    from maskmatch.label_tools.check.findings import Advice, Finding
     from maskmatch.label_tools.check.informativeness import Informativeness
     from maskmatch.matcher import MaskMatcher
+    from maskmatch.prediction.editing import EditablePredictor
 
 ENOUGH_TEXTS = 100
 """With this many texts, low confidence is reported however many labels there are."""
@@ -66,7 +69,7 @@ def check_labels(
     vectors = None if rows is None else encoded.encode_texts(rows)  # (n, dim)
     pair_notes = _untrained_pair_notes(matcher)
     measured = measure(encoded, vectors)
-    findings = find_bad_names(encoded, measured) + find_close(encoded) + find_partial_descriptions(encoded.labels)
+    findings = _name_findings(encoded, measured)
     if vectors is None:
         notes = ["Without texts, names that are nearest to no text cannot be found."]
     elif pair_notes:
@@ -98,6 +101,27 @@ def check_labels(
         accuracy=None if report is None else report.accuracy,
         notes=(*notes, *_label_set_notes(measured, 0 if rows is None else len(rows), len(encoded.labels))),
     )
+
+
+class NameCheck:
+    """Finds problems of label names alone, again and again: names that it has seen are not encoded again.
+
+    Args:
+        predictor: The classifier or export that encodes names.
+    """
+
+    def __init__(self, predictor: EditablePredictor) -> None:
+        self._predictor = predictor
+        self._cache: dict[str, NDArray[np.float32]] = {}
+
+    def find(self, labels: LabelSet) -> list[Finding]:
+        """The problems of these names."""
+        encoded = EncodedLabels(self._predictor, labels, self._cache)
+        return _name_findings(encoded, measure(encoded))
+
+
+def _name_findings(encoded: EncodedLabels, measured: Informativeness) -> list[Finding]:
+    return find_bad_names(encoded, measured) + find_close(encoded) + find_partial_descriptions(encoded.labels)
 
 
 def _labels_to_check(matcher: MaskMatcher, labels: LabelsLike | None, test: Any) -> LabelSet:

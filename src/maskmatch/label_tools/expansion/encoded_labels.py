@@ -10,7 +10,6 @@ import numpy as np
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels.centroids import NO_CENTROIDS, Centroids, example_weight
-from maskmatch.prompts import PromptTokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maskmatch.labels import LabelSet
-    from maskmatch.matcher import MaskMatcher
+    from maskmatch.prediction.editing import EditablePredictor
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class EncodedLabels:
         labels: The labels; they may differ from the classifier's labels.
     """
 
-    matcher: MaskMatcher
+    matcher: EditablePredictor
     labels: LabelSet
     _phrase_cache: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, compare=False)
     _text_cache: dict[str, NDArray[np.float32]] = field(default_factory=dict, repr=False, compare=False)
@@ -81,16 +80,12 @@ class EncodedLabels:
     def encode_texts(self, texts: Sequence[Any]) -> NDArray[np.float32]:
         """Encode texts in the input prompt: (n, dim), with unit norm."""
         if not all(isinstance(text, str) for text in texts):  # dicts of several fields are not cached
-            return unit_norm(_mean_over_masks(self.matcher.text_states(list(texts))))
+            return unit_norm(_mean_over_masks(self.matcher.text_states(texts)))
         return _encode(texts, self._text_cache, lambda new: _mean_over_masks(self.matcher.text_states(new)))
-
-    @cached_property
-    def _tokenizer(self) -> PromptTokenizer:
-        return PromptTokenizer(self.matcher.encoder.tokenizer, self.matcher.config.max_length)
 
     def token_ids(self, words: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each word."""
-        return self._tokenizer.words(words)
+        return self.matcher.bank.tokenizer.words(words)
 
 
 def _encode(

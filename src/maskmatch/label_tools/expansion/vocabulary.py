@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from maskmatch.label_tools.expansion.encoded_labels import EncodedLabels
+    from maskmatch.matcher import MaskMatcher
+    from maskmatch.model.encoder import Encoder
     from maskmatch.model.mlm_head import Head
 
 SHORTEST_WORD = 3
@@ -52,7 +54,7 @@ def vocabulary_words(labels: EncodedLabels, limit: int) -> list[list[Candidate]]
 
 def _whole_words(labels: EncodedLabels) -> tuple[list[str], NDArray[np.int64]]:
     """Return the tokens that are whole words, and their ids: letters only, each word once, in vocabulary order."""
-    tokenizer: Any = labels.matcher.encoder.tokenizer
+    tokenizer: Any = _encoder(labels).tokenizer
     ids = [id_ for id_ in range(len(tokenizer)) if id_ not in tokenizer.all_special_ids]
     tokens = tokenizer.convert_ids_to_tokens(ids)
     spellings = [tokenizer.convert_tokens_to_string([token]).strip() for token in tokens]
@@ -82,7 +84,7 @@ def _preselection_scores(labels: EncodedLabels, ids: NDArray[np.int64]) -> NDArr
 
 
 def _input_embeddings(labels: EncodedLabels) -> nn.Embedding:
-    return cast("nn.Embedding", labels.matcher.encoder.model.get_input_embeddings())
+    return cast("nn.Embedding", _encoder(labels).model.get_input_embeddings())
 
 
 def _pretrained_head(labels: EncodedLabels) -> Head | None:
@@ -90,7 +92,7 @@ def _pretrained_head(labels: EncodedLabels) -> Head | None:
     from maskmatch.model.encoder import find_model
     from maskmatch.model.mlm_head import pretrained_head
 
-    source = labels.matcher.encoder.source
+    source = _encoder(labels).source
     try:
         return pretrained_head(*find_model(source))
     except (MaskMatchError, OSError):  # the checkpoint of a saved classifier may not exist any more
@@ -118,3 +120,7 @@ def _mask_predictions(
         log_probabilities = logits.log_softmax(dim=1)
         mean = log_probabilities.mean(dim=0, keepdim=True) if len(log_probabilities) > 1 else 0.0
         return np.asarray((log_probabilities - mean).float().numpy())
+
+
+def _encoder(labels: EncodedLabels) -> Encoder:
+    return cast("MaskMatcher", labels.matcher).encoder  # an export has no vocabulary of vectors

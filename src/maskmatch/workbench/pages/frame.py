@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nicegui import app, ui
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from maskmatch.workbench.project import Project
+
+Made = TypeVar("Made", bound=ui.element)
 
 PAGES = {"/": "Texts", "/labels": "Labels", "/mark": "Mark", "/map": "Map", "/learn": "Learn", "/ship": "Ship"}
 
@@ -43,15 +45,27 @@ table.plain th, table.plain td { text-align: left; padding: 6px 8px; border-bott
   vertical-align: top; }
 table.plain th { color: var(--soft); font-weight: 500; white-space: nowrap; }
 table.plain td.number, table.plain th.number { text-align: right; white-space: nowrap; }
-.big { font-size: 1.25rem; line-height: 1.5; }
-mark { background: #ffd76a; color: #1c2330; border-radius: 3px; padding: 0 2px; }
+.big { font-size: 1.25rem; line-height: 1.5; max-height: 45vh; overflow: auto; overflow-wrap: anywhere; }
+mark { background: #ffd76a; color: #1c2330 !important; border-radius: 3px; padding: 0 2px; }
 mark.against { background: #f3b0a6; }
 kbd { border: 1px solid var(--line); border-radius: 4px; padding: 0 5px; font-size: .85em; background: var(--paper);
   color: var(--ink); }
 .two { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 20px; width: 100%;
   align-items: start; }
-@media (max-width: 900px) { .two { grid-template-columns: minmax(0, 1fr); } }
+.editor { position: sticky; top: 12px; max-height: 96vh; overflow: auto; scroll-margin-top: 12px; }
+table.plain td { overflow-wrap: anywhere; }
+table.plain .q-btn { margin-top: -4px; }
+@media (max-width: 900px) {
+  .two { grid-template-columns: minmax(0, 1fr); }
+  .editor { position: static; max-height: none; order: -1; }
+  table.plain, table.plain tbody, table.plain tr { display: block; }
+  table.plain thead { display: none; }
+  table.plain tr { border-bottom: 1px solid var(--line); padding: 6px 0; }
+  table.plain td, table.plain td.number { display: inline-block; border: 0; padding: 2px 8px; text-align: left; }
+  table.plain td:first-child { display: block; }
+}
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 1px; }
+.finding { border-left: 3px solid #c77700; padding-left: 8px; margin: 4px 0; }
 code { overflow-wrap: anywhere; }
 .box p { margin: 0 0 8px; }
 .q-btn { text-transform: none; }
@@ -62,6 +76,7 @@ code { overflow-wrap: anywhere; }
 def frame(project: Project, path: str) -> Iterator[None]:
     """The frame of a page."""
     ui.add_css(STYLE)
+    ui.add_head_html(FOCUS)
     ui.dark_mode(None)
     ui.page_title(f"{PAGES[path]} | maskmatch")
     with ui.element("header").classes("top"):
@@ -72,7 +87,7 @@ def frame(project: Project, path: str) -> Iterator[None]:
                     link.props('aria-current="page"')
         progress = ui.label().classes("soft").props('role="status"')
         name = ui.input("Your name", value=who()).props('dense input-class="w-32"').classes("who")
-        name.on("change", lambda: app.storage.user.update(who=str(name.value).strip() or NOBODY))
+        name.on("change", lambda: _rename(str(name.value or "").strip() or NOBODY))
 
     def show_progress() -> None:
         engine, total = project.engine, project.store.count
@@ -90,12 +105,44 @@ def frame(project: Project, path: str) -> Iterator[None]:
         yield
 
 
+FOCUS = """<script>
+(() => {  // parts of a page are made anew after an action; the keyboard stays where it was
+  let last = null, key = "";
+  const name = (e) => e.getAttribute && (e.getAttribute("aria-label") || e.textContent);
+  document.addEventListener("focusin", (event) => { last = event.target; key = name(last); });
+  const again = () => {
+    if (!last || document.contains(last) || document.activeElement !== document.body) return;
+    const same = [...document.querySelectorAll("button, a, input")].find((e) => name(e) === key);
+    if (same) same.focus();
+  };
+  const watch = () => new MutationObserver(again).observe(document.body, { childList: true, subtree: true });
+  document.body ? watch() : document.addEventListener("DOMContentLoaded", watch);
+})();
+</script>"""
+
+
+def named(element: Made, name: str) -> Made:
+    """An element with a name for screen readers, which may have any characters."""
+    element.props["aria-label"] = name
+    return element
+
+
 NOBODY = "me"
+
+
+def _rename(name: str) -> None:
+    app.storage.user["who"] = name
+    ui.navigate.reload()
 
 
 def who() -> str:
     """The person at this browser."""
     return str(app.storage.user.get("who") or NOBODY)
+
+
+def complain(message: str) -> None:
+    """Show what cannot be done."""
+    ui.notify(message, type="warning", multi_line=True, timeout=8000, close_button="Close")
 
 
 def trying(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,7 +152,7 @@ def trying(work: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return work(*arguments)
         except MaskMatchError as error:
-            ui.notify(str(error), type="negative", multi_line=True, timeout=8000, close_button="Close")
+            complain(str(error))
             return None
 
     return run

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.label_tools.check.names import is_generic
+from maskmatch.evaluation.display import counted
 from maskmatch.workbench import edits
-from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.pages.frame import frame, named, trying, who
 from maskmatch.workbench.store import plain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class LabelsPage:
         with frame(self.project, "/labels"), ui.element("div").classes("two"):
             with ui.element("div"):
                 self.table()
-            self.box = ui.element("section").classes("box").props('aria-label="Editor"')
+            self.box = named(ui.element("section"), "Editor").classes("box editor")
             self._close()
 
     # -- the list --------------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ class LabelsPage:
 
     @staticmethod
     def _action(title: str, name: str, work: Callable[[], Any]) -> None:
-        ui.button(title, on_click=trying(work)).props(f'flat dense aria-label="{title} {html.escape(name)}"')
+        named(ui.button(title, on_click=trying(work)), f"{title} {name}").props("flat dense")
 
     # -- the editor ------------------------------------------------------------------------------------------
 
@@ -109,6 +109,7 @@ class LabelsPage:
             with ui.element("div").classes("bar"):
                 ui.button("Keep", on_click=trying(self._keep)).props("outline")
                 ui.button("Discard", on_click=self._close).props("flat")
+        ui.run_javascript(f"getElement({self.box.id}).scrollIntoView({{block: 'nearest'}})")
 
     def _begin_changing(self, key: int) -> None:
         label = self.labels.find(key)
@@ -126,8 +127,8 @@ class LabelsPage:
     def _name_fields(self, name: str, description: str, phrases: str, make: Callable[..., Edit]) -> None:
         def changed() -> None:
             given = [part.strip() for part in str(others.value or "").split(",") if part.strip()]
-            if str(own.value or "").strip():
-                self._show(lambda: make(name=own.value, description=means.value or "", phrases=tuple(given)))
+            name = str(own.value or "")
+            self._show(lambda: make(name=name, description=str(means.value or ""), phrases=tuple(given)))
 
         own = ui.input("Name", value=name, on_change=changed).props("autofocus debounce=150").classes("w-full")
         means = ui.input("What it means", value=description, on_change=changed).props("debounce=150").classes("w-full")
@@ -188,12 +189,17 @@ class LabelsPage:
             before, after = found.before.get(label.key, 0), found.after.get(label.key, 0)
             old = next((each for each in self.labels.labels if each.key == label.key), None)
             if old != label:
-                ui.label(f"“{label.name}” would have {after:,} texts, {after - before:+,}.")
-                if is_generic(label.name):
-                    ui.label(f"“{label.name}” names no content, so texts cannot be matched with it.")
+                ui.label(f"“{label.name}” would have {counted(after, 'text')}, {after - before:+,}.")
+        for finding in found.findings:
+            ui.label(finding).classes("finding")
         if found.right is not None:
             before, after, count = found.right
-            ui.label(f"Of {count:,} marked texts, {after:,} would be right; now {before:,} are.")
+            ui.label(f"Of {counted(count, 'marked text')}, {after:,} would be right; now {before:,} are.")
+        for (truth, predicted), (before, after) in list(found.confusions.items())[:MOST_MOVES]:
+            ui.label(
+                f"“{names.get(truth, '?')}” predicted as “{names.get(predicted, '?')}”: {before:,} marked now, "
+                f"{after:,} then."
+            ).classes("soft")
         for (old_key, new_key), texts in list(found.moves.items())[:MOST_MOVES]:
             ui.label(f"{len(texts):,} from “{self.labels.names[old_key]}” to “{names[new_key]}”, such as:").classes(
                 "soft"
@@ -216,11 +222,13 @@ class LabelsPage:
         self._again()
 
     def _move(self, key: int, by: int) -> None:
-        self._store(edits.move(self.labels, key, by))
+        edit = edits.move(self.labels, key, by)
+        if edit.labels != self.labels:
+            self._store(edit)
 
     def _undo(self) -> None:
-        what = self.project.store.undo(who())
-        ui.notify("There is nothing to undo." if what is None else f"Undone: {what}.")
+        undone = self.project.store.undo(who())
+        ui.notify("There is nothing to undo." if undone is None else f"Undone: {undone.what}.")
         self._again()
 
     def _again(self) -> None:

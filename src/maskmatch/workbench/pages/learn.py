@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nicegui import run, ui
 
 from maskmatch.workbench.curve import learning_curve
-from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.learning import ENOUGH_TO_JUDGE
+from maskmatch.workbench.pages.frame import frame, named, trying, who
 from maskmatch.workbench.project import NAMES_ALONE
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ class LearnPage:
         with ui.element("section").classes("box").props('aria-label="Train"'):
             ui.label(
                 f"{marks:,} texts are marked with one label. Training takes some minutes. A fifth of the marks that "
-                "were drawn at random is held back, and decides whether the result is used. Adapting needs no marks, "
-                "and takes seconds."
+                f"were drawn at random is held back. From {ENOUGH_TO_JUDGE} of them on, they decide whether the result "
+                "is used; with fewer, you choose. Adapting needs no marks, and takes seconds."
             )
             with ui.element("div").classes("bar").style("margin-top:8px"):
                 ui.button("Train", on_click=trying(lambda: self._train("train"))).props("outline").set_enabled(
@@ -92,7 +94,7 @@ class LearnPage:
         ui.echart(
             {
                 "aria": {"enabled": True},
-                "grid": {"left": 48, "right": 16, "top": 16, "bottom": 40},
+                "grid": {"left": 48, "right": 24, "top": 32, "bottom": 40},
                 "xAxis": {"type": "value", "name": "marks", "nameLocation": "middle", "nameGap": 24},
                 "yAxis": {"type": "value", "scale": True, "name": "%"},
                 "series": [
@@ -113,7 +115,7 @@ class LearnPage:
             "" if row["started"] is None else f"{row['started']:%Y-%m-%d %H:%M}",
             str(figures.get("marks", "")),
             accuracy,
-            figures.get("error") or row["state"],
+            figures.get("error") or figures.get("verdict") or row["state"],
         )
         with ui.element("tr"):
             for cell in cells:
@@ -123,8 +125,8 @@ class LearnPage:
                 if row["id"] == current:
                     ui.label("predicts now").style("font-weight:600")
                 elif row["state"] == "done":
-                    ui.button("Use", on_click=lambda number=row["id"]: self._choose(number)).props(
-                        f'flat dense aria-label="Use: {name}"'
+                    named(ui.button("Use", on_click=partial(self._choose, row["id"])), f"Use: {name}").props(
+                        "flat dense"
                     )
 
     def _train(self, kind: Kind) -> None:
@@ -134,6 +136,8 @@ class LearnPage:
     async def _cancel(self) -> None:
         training = self.project.training
         if training is not None:
+            training.message = "cancelling"
+            self._again()
             await run.io_bound(training.cancel)
         self._again()
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from nicegui import ui
 
 from maskmatch.workbench import edits
 from maskmatch.workbench.clusters import typical_words, uncovered
-from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.pages.frame import frame, named, trying, who
 from maskmatch.workbench.store import Mark, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maskmatch.workbench.layout import Layout, View
     from maskmatch.workbench.project import Project
 
-MOST_POINTS = 3_000
-COLOURS = (
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb8844", "#7755bb", "#557755", "#997777",
-)  # fmt: skip
+GOLDEN_ANGLE = 137.5
+"""Hues that are this far apart stay different, however many there are."""
+
+NEAREST = 10
+"""A label is drawn amid this many of its most probable texts."""
+
+Colouring = Literal["label", "probability", "mark"]
+COLOURINGS: dict[Colouring, str] = {"label": "predicted label", "probability": "probability", "mark": "mark"}
+VIEWS: dict[View, str] = {"pca": "principal components", "umap": "UMAP"}
+PROBABILITIES = (0.0, 0.25, 0.5, 0.75, 0.9)
+"""Texts are coloured by which of these their probability has reached."""
 
 
 class MapPage:
@@ -28,61 +37,134 @@ class MapPage:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.texts: list[int] = []
-        self.points: NDArray[np.float64] = np.zeros((0, 2))
+        self.texts: list[int]
+        self.layout: Layout | None
+        self.texts, self.layout = project.map() or ([], None)
+        self.view: View = "pca" if self.layout is None or not self.layout.ready else "umap"
+        self.colouring: Colouring = "label"
         self.circled: list[int] = []
+        self.marking = True
 
     def build(self) -> None:
         """Show the page."""
-        with frame(self.project, "/map"), ui.element("div").classes("two"):
-            with ui.element("div"):
-                self._chart()
-            self.box = ui.element("section").classes("box").props('aria-label="Circled texts"')
-            self._show_uncovered()
+        with frame(self.project, "/map"):
+            if self.layout is None:
+                ui.label("The first texts are still being encoded; come back in a moment.")
+                return
+            with ui.element("div").classes("two"):
+                with ui.element("div"):
+                    self.controls()
+                    self.chart(self.layout)
+                self.box = named(ui.element("section"), "Circled texts").classes("box")
+                self._show_uncovered()
+            if not self.layout.ready:
+                self.timer = ui.timer(1.0, partial(self._follow, self.layout))
 
-    def _chart(self) -> None:
-        labels, engine = self.project.labels, self.project.engine
-        predictions = engine.predictions(labels)
-        if len(predictions) < 3:
-            ui.label("The first texts are still being encoded; come back in a moment.")
-            return
-        drawn = [text for text in self.project.store.drawn() if text < len(predictions)]
-        self.texts = drawn[:MOST_POINTS]
-        vectors = engine.vectors[self.texts].reshape(len(self.texts), -1)
-        self.points = project_2d(vectors)
-        contents = self.project.store.texts(self.texts)
-        keys = predictions.keys[self.texts]
-        series = []
-        for number, label in enumerate(labels.labels):
-            own = np.flatnonzero(keys == label.key).tolist()
-            series.append(
-                {
-                    "type": "scatter",
-                    "name": label.name,
-                    "symbolSize": 6,
-                    "itemStyle": {"color": COLOURS[number % len(COLOURS)], "opacity": 0.75},
-                    "data": [
-                        {"value": [*self.points[place].round(4).tolist()], "name": plain(contents[place])[:120]}
-                        for place in own
-                    ],
-                }
-            )
+    @ui.refreshable_method
+    def controls(self) -> None:
+        """How the map is drawn."""
+        assert self.layout is not None
+        with ui.element("div").classes("bar"):
+            ui.select(
+                COLOURINGS, value=self.colouring, label="Colour by", on_change=lambda e: self._draw(colouring=e.value)
+            ).props("dense").classes("w-48")
+            views = {view: title for view, title in VIEWS.items() if view in self.layout.places}
+            ui.select(views, value=self.view, label="Places by", on_change=lambda e: self._draw(view=e.value)).props(
+                "dense"
+            ).classes("w-48")
+            if not self.layout.ready and not self.layout.failed:
+                ui.label("UMAP, which shows groups better, is being computed.").classes("soft").props('role="status"')
+
+    def _draw(self, *, view: View | None = None, colouring: Colouring | None = None) -> None:
+        self.view, self.colouring = view or self.view, colouring or self.colouring
+        self.chart.refresh()
+
+    def _follow(self, layout: Layout) -> None:
+        """Show UMAP once it is ready, unless somebody is at work."""
+        if layout.ready or layout.failed:
+            self.timer.cancel()
+            self.controls.refresh()
+            if layout.ready and not self.circled:
+                self._draw(view="umap")
+                self.controls.refresh()
+
+    @ui.refreshable_method
+    def chart(self, layout: Layout) -> None:
+        """The map."""
+        points = layout.places[self.view]
+        contents = [plain(text) for text in self.project.store.texts(self.texts)]
+        series = [
+            {
+                "type": "scatter",
+                "name": name,
+                "symbolSize": 6,
+                "itemStyle": {"color": colour, "opacity": 0.8},
+                "data": [
+                    {"value": points[place].round(4).tolist(), "name": contents[place][:120]} for place in own.tolist()
+                ],
+            }
+            for name, colour, own in self._groups()
+        ]
         options = {
             "aria": {"enabled": True},
             "tooltip": {":formatter": "p => p.name.replace(/</g, '&lt;')"},
-            "legend": {"type": "scroll", "textStyle": {"color": "#888"}},
+            "legend": {"type": "scroll", "textStyle": {"color": "#888"}, "data": [each["name"] for each in series]},
             "brush": {"toolbox": ["polygon", "rect", "clear"], "xAxisIndex": 0},
             "grid": {"left": 8, "right": 8, "top": 44, "bottom": 44},
             "xAxis": {"show": False, "scale": True},
             "yAxis": {"show": False, "scale": True},
-            "series": series,
+            "series": [*series, self._names(points)],
         }
         ui.label(
-            f"{len(self.texts):,} of {self.project.store.count:,} texts, coloured by their predicted label. Near "
-            "points are texts that the encoder finds alike (PCA)."
+            f"{len(self.texts):,} of {self.project.store.count:,} texts. Near points are texts that the encoder finds "
+            "alike. A label's name is where its most probable texts are."
         ).classes("soft")
         chart = ui.echart(options).style("height: 560px; width: 100%")
-        chart.on("chart:brushEnd", lambda event: self._circle(event.args))
+        chart.on("chart:brushEnd", lambda event: self._circle(points, event.args))
+
+    def _groups(self) -> list[tuple[str, str, NDArray[np.int64]]]:
+        """The points of each colour, with what they have in common."""
+        names = self.project.labels.names
+        predictions = self.project.engine.predictions(self.project.labels)
+        if self.colouring == "probability":
+            levels = np.digitize(predictions.probabilities[self.texts], PROBABILITIES[1:])
+            return [
+                (f"from {least:.2f}", f"hsl({220 - 55 * number}, 75%, 50%)", np.flatnonzero(levels == number))
+                for number, least in enumerate(PROBABILITIES)
+            ]
+        keys = predictions.keys[self.texts]
+        groups = []
+        if self.colouring == "mark":
+            marks = {mark.text: mark.labels[0] for mark in self.project.store.marks() if mark.labels}
+            keys = np.array([marks.get(text, 0) for text in self.texts], np.int64)  # keys begin at 1
+            groups = [("not marked", "#9aa3b0", np.flatnonzero(keys == 0))]
+        colours = {key: _colour(number) for number, key in enumerate(names)}
+        return groups + [(name, colours[key], np.flatnonzero(keys == key)) for key, name in names.items()]
+
+    def _names(self, points: NDArray[np.float64]) -> dict[str, Any]:
+        """The names of the labels, each amid its most probable texts."""
+        labels, engine = self.project.labels, self.project.engine
+        pipeline = engine.pipeline(labels)
+        order, values = pipeline.nearest_places(engine.vectors[self.texts], len(labels.labels))
+        probabilities = np.zeros_like(values)
+        np.put_along_axis(probabilities, order, values, axis=1)  # (n, K)
+        nearest = np.argsort(-probabilities, axis=0, kind="stable")[:NEAREST]
+        names = [labels.names[int(str(id_))] for id_ in pipeline.labels]
+        return {
+            "type": "scatter",
+            "symbolSize": 1,
+            "silent": True,
+            "z": 5,
+            "label": {
+                "show": True, "formatter": "{b}", "fontWeight": "bold", "fontSize": 13, "color": "#fff",
+                "textBorderColor": "#1c2330", "textBorderWidth": 3,
+            },
+            "labelLayout": {"moveOverlap": "shiftY"},
+            "data": [
+                {"value": np.median(points[nearest[:, place]], axis=0).round(4).tolist(), "name": name}
+                for place, name in enumerate(names)
+            ],
+        }  # fmt: skip
 
     def _show_uncovered(self) -> None:
         """What can be circled, and groups of texts that no label covers."""
@@ -100,18 +182,18 @@ class MapPage:
         self.circled = list(texts)
         self._show_circled()
 
-    def _circle(self, args: dict[str, Any]) -> None:
-        inside = np.zeros(len(self.points), bool)
+    def _circle(self, points: NDArray[np.float64], args: dict[str, Any]) -> None:
+        inside = np.zeros(len(points), bool)
         for area in args.get("areas", []):
             ranges = area.get("coordRange")
             if not ranges:
                 continue
             if area.get("brushType") == "rect":
                 (left, right), (low, high) = ranges
-                x, y = self.points[:, 0], self.points[:, 1]
+                x, y = points[:, 0], points[:, 1]
                 inside |= (x >= left) & (x <= right) & (y >= low) & (y <= high)
             else:
-                inside |= in_polygon(self.points, np.array(ranges, float))
+                inside |= in_polygon(points, np.array(ranges, float))
         self.circled = [self.texts[place] for place in np.flatnonzero(inside).tolist()]
         self._show_circled()
 
@@ -132,8 +214,6 @@ class MapPage:
             for content in contents[:8]:
                 ui.label(content[:160]).classes("soft")
 
-    marking = True
-
     def _make(self, name: str) -> None:
         project, labels = self.project, self.project.labels
         edit = edits.add(labels, project.store.new_key(), name=name)
@@ -146,11 +226,8 @@ class MapPage:
         ui.navigate.to("/labels")
 
 
-def project_2d(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The two principal components of vectors: (n, 2)."""
-    centred = vectors.astype(np.float64) - vectors.mean(axis=0)
-    _, _, axes = np.linalg.svd(centred[:2_000], full_matrices=False)
-    return np.asarray(centred @ axes[:2].T)
+def _colour(number: int) -> str:
+    return f"hsl({round(210 + GOLDEN_ANGLE * number) % 360}, {65 - number % 3 * 15}%, 48%)"
 
 
 def in_polygon(points: NDArray[np.float64], corners: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
-from maskmatch.workbench.browse import shown
+from maskmatch.evaluation.display import counted
+from maskmatch.workbench.browse import said, shown
 from maskmatch.workbench.pages.frame import frame, trying, who
 from maskmatch.workbench.queue import REASONS, Suggestion, estimate, suggest
-from maskmatch.workbench.store import Mark
+from maskmatch.workbench.store import Mark, plain
 
 if TYPE_CHECKING:
     from nicegui.events import KeyEventArguments
@@ -25,7 +26,8 @@ class MarkPage:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.skipped: list[int] = []
+        self.skipped: list[Suggestion] = []
+        self.last_skipped = False
         self.several = False
         self.chosen: list[int] = []
         self.suggestion: Suggestion | None = None
@@ -41,9 +43,11 @@ class MarkPage:
             with ui.element("div"):
                 self.figures()
 
-    def _next(self) -> None:
+    def _next(self, again: Suggestion | None = None) -> None:
+        """Show the next text, or one again."""
         self.chosen = []
-        self.suggestion = suggest(self.project, who(), skipped=self.skipped)
+        skipped = [each.text for each in self.skipped]
+        self.suggestion = again or suggest(self.project, who(), skipped=skipped)
         if self.suggestion is None:
             return
         labels, engine = self.project.labels, self.project.engine
@@ -66,10 +70,11 @@ class MarkPage:
         names = self.project.labels.names
         with ui.element("section").classes("box").props('aria-label="Text to mark" aria-live="polite"'):
             ui.html(f'<p class="big">{html.escape(row.text)}</p>', sanitize=False)
-            ui.label(f"Shown because: {REASONS[self.suggestion.reason]}.").classes("soft")
+            reason = "its mark was taken back" if self.suggestion.undone else REASONS[self.suggestion.reason]
+            ui.label(f"Shown because: {reason}.").classes("soft")
             for mark in row.marks:
-                said = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
-                ui.label(f"{mark.who} says: {said}").classes("soft")
+                labels = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
+                ui.label(f"{mark.who} says: {labels}").classes("soft")
         with ui.element("div").classes("bar").style("margin-top:12px").props('role="group" aria-label="Labels"'):
             for number, key in enumerate(self.order, 1):
                 title = f"{number} {names[key]}" if number <= DIGITS else names[key]
@@ -87,7 +92,7 @@ class MarkPage:
                 ui.button("Enter: keep", on_click=lambda: self._keep(self.chosen)).props("outline")
         ui.html(
             '<p class="soft"><kbd>1</kbd> to <kbd>9</kbd> the likeliest labels, <kbd>0</kbd> none fits, '
-            "<kbd>s</kbd> skip, <kbd>u</kbd> undo</p>",
+            "<kbd>s</kbd> skip, <kbd>u</kbd> undo, <kbd>Enter</kbd> keep several</p>",
             sanitize=False,
         )
 
@@ -96,15 +101,16 @@ class MarkPage:
         """How many marks there are, and the accuracy by those that were drawn at random."""
         marks = self.project.store.marks()
         with ui.element("section").classes("box").props('aria-label="Figures"'):
-            ui.label(f"{len(marks):,} marks, {sum(mark.who == who() for mark in marks):,} of them yours.")
+            ui.label(f"{counted(len(marks), 'mark')}, {sum(mark.who == who() for mark in marks):,} of them yours.")
             found = estimate(self.project)
             if found is None:
                 ui.label("The accuracy is not known yet: mark some texts that are drawn at random.")
             else:
                 low, high = found.interval.low, found.interval.high
+                drawn, right = counted(found.count, "mark"), found.right / found.count
                 ui.label(
-                    f"By {found.count:,} marks drawn at random, {found.right / found.count:.0%} of the predictions are "
-                    f"right; the 95% interval is {low:.0%} to {high:.0%}."
+                    f"By {drawn} drawn at random, {right:.0%} of the predictions are right; the 95% interval is "
+                    f"{low:.0%} to {high:.0%}."
                 )
 
     # -- what people do --------------------------------------------------------------------------------------
@@ -144,21 +150,32 @@ class MarkPage:
     def _store(self, labels: list[int]) -> None:
         assert self.suggestion is not None
         person, names = who(), self.project.labels.names
-        said = ", ".join(f"“{names.get(key, '?')}”" for key in labels) or "none of the labels"
         mark = Mark(self.suggestion.text, person, tuple(labels), self.suggestion.reason)
-        self.project.store.mark([mark], f"marked text {mark.text} as {said}", who=person)
+        (content,) = self.project.store.texts([mark.text])
+        what = said(plain(content), [names.get(key, "?") for key in labels])
+        self.project.store.mark([mark], what, who=person)
+        self.last_skipped = False
 
     def _skip(self) -> None:
         if self.suggestion is not None:
-            self.skipped.append(self.suggestion.text)
+            self.skipped.append(self.suggestion)
+            self.last_skipped = True
             self._again()
 
     def _undo(self) -> None:
-        what = trying(self.project.store.undo)(who())
-        ui.notify("There is nothing to undo." if what is None else f"Undone: {what}.")
-        self._again()
+        if self.last_skipped:
+            self.last_skipped = False
+            self._again(self.skipped.pop())
+            return
+        undone = trying(self.project.store.undo)(who())
+        ui.notify("There is nothing to undo." if undone is None else f"Undone: {undone.what}.")
+        if undone is None or len(undone.marks) != 1:
+            self._again()
+            return
+        (mark,) = undone.marks
+        self._again(Suggestion(mark.text, mark.reason, undone=True))
 
-    def _again(self) -> None:
-        self._next()
+    def _again(self, shown_again: Suggestion | None = None) -> None:
+        self._next(shown_again)
         self.text.refresh()
         self.figures.refresh()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import shlex
 from functools import partial
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from nicegui import run, ui
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.workbench.pages.frame import frame
+from maskmatch.workbench.pages.frame import complain, frame, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +38,7 @@ class ShipPage:
                     self._button(name, partial(self.project.save_predictions, self.folder / name))
                 self._button("labels.json", lambda: self.project.save_labels(self.folder / "labels.json"))
             ui.html("<h2>Classifier</h2>", sanitize=False)
+            ui.label("A classifier is a folder, which stays there. It takes some seconds to write.").classes("soft")
             with ui.element("div").classes("bar"):
                 self._button("classifier", lambda: self.project.save_classifier(self.folder / "classifier"), file=False)
                 self._button(
@@ -45,11 +47,12 @@ class ShipPage:
                     file=False,
                 )
             ui.html("<h2>Commands</h2>", sanitize=False)
+            ui.label("Write the files above first.").classes("soft")
             for command in self.commands():
                 with ui.element("div").classes("bar"):
-                    ui.html(f"<code>{command}</code>", sanitize=False)
-                    ui.button("Copy", on_click=lambda text=command: ui.clipboard.write(text)).props(
-                        f'flat dense aria-label="Copy: {command[:40]}"'
+                    ui.html(f"<code>{html.escape(command)}</code>", sanitize=False)
+                    named(ui.button("Copy", on_click=partial(ui.clipboard.write, command)), f"Copy: {command}").props(
+                        "flat dense"
                     )
 
     def commands(self) -> list[str]:
@@ -63,15 +66,15 @@ class ShipPage:
 
     def _button(self, title: str, work: Callable[[], Path], *, file: bool = True) -> None:
         async def write() -> None:
-            button.disable()
+            button.props("loading")
             try:
                 path = await run.io_bound(work)
                 assert path is not None
             except MaskMatchError as error:
-                ui.notify(str(error), type="negative", multi_line=True, timeout=8000, close_button="Close")
+                complain(str(error))
                 return
             finally:
-                button.enable()
+                button.props(remove="loading")
             ui.notify(f"Written: {path}")
             if file:
                 ui.download.file(path)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from nicegui import ui
 
-from maskmatch.workbench.browse import MARKED, ORDERS, Filter, find, shown
+from maskmatch.workbench.browse import MARKED, ORDERS, Filter, ShownText, find, said, shown
 from maskmatch.workbench.pages.explained import explain_dialog
-from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.pages.frame import frame, named, trying, who
 from maskmatch.workbench.store import Mark
 
 if TYPE_CHECKING:
@@ -128,19 +129,39 @@ class TextsPage:
                     said = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
                     ui.label(said if len({each.who for each in row.marks}) == 1 else f"{said} ({mark.who})")
             with ui.element("td"), ui.element("div").style("display:flex;gap:4px"):
-                short = row.text[:40].replace('"', "'")
+                short = row.text[:60]
                 if row.label is not None:
-                    ui.button("Right", on_click=lambda r=row: self._mark(r)).props(
-                        f'flat dense aria-label="Mark as right: {html.escape(short)}"'
+                    named(
+                        ui.button("Right", on_click=partial(self._mark, row, row.label)), f"Mark as right: {short}"
+                    ).props("flat dense")
+                    named(ui.button("Other", on_click=partial(self._choose, row)), f"Choose its label: {short}").props(
+                        "flat dense"
                     )
-                    ui.button("Why?", on_click=lambda r=row: explain_dialog(self.project, r.id)).props(
-                        f'flat dense aria-label="Explain: {html.escape(short)}"'
-                    )
+                    named(
+                        ui.button("Why?", on_click=partial(explain_dialog, self.project, row.id)), f"Explain: {short}"
+                    ).props("flat dense")
 
-    def _mark(self, row: Any) -> None:
-        trying(self._keep_mark)(row)
+    def _choose(self, row: ShownText) -> None:
+        """Ask which label a text has."""
 
-    def _keep_mark(self, row: Any) -> None:
-        person = who()
-        self.project.store.mark([Mark(row.id, person, (row.label,), "chosen")], f"marked text {row.id}", who=person)
+        def take(*labels: int) -> None:
+            dialog.close()
+            self._mark(row, *labels)
+
+        with ui.dialog(value=True) as dialog, ui.card().style("max-width: 720px"):
+            ui.html("<h2>Which label has this text?</h2>", sanitize=False)
+            ui.html(f'<p class="big">{html.escape(row.text)}</p>', sanitize=False)
+            with ui.element("div").classes("bar"):
+                for key, name in self.project.labels.names.items():
+                    ui.button(name, on_click=partial(take, key)).props("outline")
+                ui.button("None fits", on_click=partial(take)).props("flat")
+                ui.button("Cancel", on_click=dialog.close).props("flat")
+
+    def _mark(self, row: ShownText, *labels: int) -> None:
+        trying(self._keep_mark)(row, labels)
+
+    def _keep_mark(self, row: ShownText, labels: tuple[int, ...]) -> None:
+        person, names = who(), self.project.labels.names
+        what = said(row.text, [names.get(key, "?") for key in labels])
+        self.project.store.mark([Mark(row.id, person, labels, "chosen")], what, who=person)
         self.table.refresh()
