@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError
-from maskmatch.data import read_rows
+from maskmatch import MaskMatcher, MaskMatchError
 from maskmatch.labels import LabelSet
-from maskmatch.labels.files import load_labels
-from maskmatch.workbench import clusters, edits
+from maskmatch.workbench import clusters, edits, shipping
 from maskmatch.workbench.browse import Filter, find, shown
 from maskmatch.workbench.clusters import uncovered
 from maskmatch.workbench.curve import learning_curve
@@ -26,19 +24,13 @@ from maskmatch.workbench.project import Project
 from maskmatch.workbench.queue import estimate, similar_marked, suggest
 from maskmatch.workbench.store import ChangedMeanwhileError, Mark, Undone
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
-from workbench.conftest import BOTH, ROWS, WHO, keys_of
+from workbench.conftest import BOTH, ROWS, WHO, keys_of, mark_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     Tiny = Callable[[str], Path]
-
-
-def mark_all(project: Project, rows: range, reason: str = "chosen") -> None:
-    keys = keys_of(project)
-    marks = [Mark(row, WHO, (keys[TRUTH[row % len(TRUTH)]],), reason) for row in rows]
-    project.store.mark(marks, "marked", who=WHO)
 
 
 @BOTH
@@ -247,7 +239,7 @@ def test_training_is_used_if_it_is_better_and_kept_when_the_project_is_opened_ag
         assert again.engine.encoded == 120, "vectors are kept"
         assert again.labels.names[keys["refund"]] == "money back"
         assert len(again.engine.predictions(again.labels)) == len(found)
-        path = again.save_classifier(folder / "saved")
+        path = shipping.save_classifier(again, folder / "saved")
         saved = MaskMatcher.from_pretrained(path, verbose=False)
         assert list(saved.bank.known_labels) == ["money back" if name == "refund" else name for name in LABELS]
         names = again.labels.names
@@ -311,23 +303,6 @@ def test_a_cancelled_training_leaves_nothing(project: Project, monkeypatch: pyte
     project.store.mark([Mark(row, WHO, ()) for row in range(36)], "marked", who=WHO)
     with pytest.raises(MaskMatchError, match="at least two labels"):
         project.train(WHO)
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_what_is_shipped(project: Project, ending: str) -> None:
-    mark_all(project, range(2))
-    path = project.save_predictions(project.folder / f"predictions.{ending}")
-    rows = [row.fields for row in read_rows(path)]
-    found = project.engine.predictions(project.labels)
-    names = project.labels.names
-    assert [str(row["id"]) for row in rows] == [str(row["id"]) for row in ROWS]
-    assert [row["label"] for row in rows] == [names[key] for key in found.keys.tolist()]
-    assert [row["mark"] or None for row in rows[:3]] == [TRUTH[0], TRUTH[1], None]
-    labels = load_labels(project.save_labels(project.folder / "labels.json"))
-    assert list(labels) == LABELS
-    if ending == "csv":
-        folder = project.save_classifier(project.folder / "int8", int8=True)
-        assert list(ExportedMatcher.from_pretrained(folder, verbose=False).labels or ()) == LABELS
 
 
 def test_mistakes_are_one_sentence(project: Project, tmp_path: Path, texts_file: Path) -> None:

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from maskmatch.config.tasks import find_task
 from maskmatch.data import iter_examples
-from maskmatch.data.tables import write_table
 from maskmatch.errors import MaskMatchError
 from maskmatch.files import file_digest, locked
-from maskmatch.labels.files import save_labels
 from maskmatch.serving.loading import load_predictor
 from maskmatch.storage.layout import folder_hash, read_config
 from maskmatch.workbench.engine import Engine
@@ -37,10 +35,10 @@ DATABASE = "project.db"
 NAMES_ALONE = 0
 """The run that reads names alone."""
 
+KINDS = {"names": "names alone", "train": "trained on marks", "adapt": "adapted to the texts"}
+
 MOST_ON_MAP, LEAST_ON_MAP = 3_000, 3
 """How many texts the map shows at most, and at least."""
-
-COLUMNS = ("label", "probability", "mark", "who")
 
 
 class Project:
@@ -110,6 +108,8 @@ class Project:
             return None
         count = self.import_rows(source, **reading)
         self.store.set("imported", [*known, digest])
+        if isinstance(source, str):
+            self.store.set("sources", [*self.store.setting("sources", []), source])
         return count
 
     def import_rows(self, source: Any, **reading: Any) -> int:
@@ -189,7 +189,7 @@ class Project:
     def _engine(self) -> Engine:
         run = self.run
         if run != NAMES_ALONE:
-            model = str(self.folder / self._run(run)["folder"])
+            model = str(self.folder_of(run))
             predictor = load_predictor(model)
         elif self.model is None:
             from maskmatch.serving.default_export import default_export
@@ -217,7 +217,17 @@ class Project:
             predictor.edit_labels(rename=same)
         return predictor
 
-    def _run(self, run: int) -> dict[str, Any]:
+    def folder_of(self, run: int) -> Path:
+        """The folder of the classifier of a run."""
+        return self.folder / str(self.run_row(run)["folder"])
+
+    @property
+    def kind(self) -> str:
+        """What kind of run predicts."""
+        return "names" if self.run == NAMES_ALONE else str(self.run_row(self.run)["kind"])
+
+    def run_row(self, run: int) -> dict[str, Any]:
+        """What is known of a run that is done."""
         found = next((each for each in self.store.runs() if each["id"] == run), None)
         if found is None or found["state"] != "done":
             raise ChangedMeanwhileError("This classifier is no longer there.")
@@ -244,71 +254,17 @@ class Project:
     @property
     def learnt_from(self) -> frozenset[int]:
         """The texts whose marks the classifier that predicts was trained on."""
-        return frozenset() if self.run == NAMES_ALONE else frozenset(self._run(self.run)["figures"].get("texts", ()))
+        return frozenset() if self.run == NAMES_ALONE else frozenset(self.run_row(self.run)["figures"].get("texts", ()))
 
-    # -- what leaves the project -----------------------------------------------------------------------------
 
-    def save_predictions(self, path: Path) -> Path:
-        """Write all texts with their columns, predictions and marks; the ending of the file says the format."""
-        labels = self.labels
-        predictions = self.engine.predictions(labels)
-        if len(predictions) < self.store.count:
-            raise MaskMatchError("The texts are still being encoded; wait until all have predictions.")
-        names = {label.key: label.outside().id for label in labels.labels}
-        marks = {mark.text: mark for mark in self.store.marks()}
-        columns: dict[str, None] = {}
-        for part in self.store.all_rows():
-            for _, row in part:
-                columns.update(dict.fromkeys(row))
-        prefix = "" if not set(map(str.casefold, columns)) & set(COLUMNS) else "predicted_"
+def described(run: int, kind: str) -> str:
+    """A run in a few words.
 
-        def rows() -> Iterator[dict[str, Any]]:
-            number = 0
-            for part in self.store.all_rows():
-                for _, row in part:
-                    mark = marks.get(number)
-                    cells = {
-                        "label": names[int(predictions.keys[number])],
-                        "probability": round(float(predictions.probabilities[number]), 6),
-                        "mark": None if mark is None else "|".join(str(names[key]) for key in mark.labels),
-                        "who": None if mark is None else mark.who,
-                    }
-                    yield {**row, **{f"{prefix}{name}": cell for name, cell in cells.items()}}
-                    number += 1
-
-        return write_table(path, [*columns, *(f"{prefix}{name}" for name in COLUMNS)], rows())
-
-    def save_labels(self, path: Path) -> Path:
-        """Write the labels to a label file."""
-        return save_labels(self.labels.outside(), path)
-
-    def save_classifier(self, folder: Path, *, int8: bool = False) -> Path:
-        """Save the classifier that predicts, with the labels as they are now; as an int8 export, if asked for."""
-        from maskmatch import MaskMatcher, export
-
-        labels = self.labels
-        run = self.run
-        source = self.model if run == NAMES_ALONE else str(self.folder / self._run(run)["folder"])
-        if run == NAMES_ALONE:
-            matcher = MaskMatcher.from_pretrained(source, labels.outside(), task=self.task, verbose=False)
-        else:
-            matcher = MaskMatcher.from_pretrained(source, verbose=False)
-            matcher.edit_labels(**edits_to(matcher.bank.known_labels, labels.inside()))
-            matcher.edit_labels(rename={label.key: label.outside() for label in labels.labels})
-        if int8:
-            export(matcher, folder, int8=True)
-            return folder
-        return matcher.save_pretrained(folder)
+    >>> described(3, "train")
+    '3: trained on marks'
+    """
+    return KINDS[kind] if run == NAMES_ALONE else f"{run}: {KINDS[kind]}"
 
 
 def _digest(rows: Any) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def edits_to(own: LabelSet, wanted: LabelSet) -> dict[str, Any]:
-    """The edits that make one label set of another; labels with the same id are the same."""
-    return {
-        "add": [label for label in wanted.labels if label.id not in own] or None,
-        "remove": [id_ for id_ in own if id_ not in wanted],
-        "change": [label for label in wanted.labels if label.id in own and label != own.label(label.id)] or None,
-    }

@@ -10,13 +10,14 @@ from nicegui import run, ui
 from maskmatch.workbench.curve import learning_curve
 from maskmatch.workbench.learning import ENOUGH_TO_JUDGE
 from maskmatch.workbench.pages.frame import frame, named, trying, who
-from maskmatch.workbench.project import NAMES_ALONE
+from maskmatch.workbench.project import NAMES_ALONE, described
 
 if TYPE_CHECKING:
+    from maskmatch.workbench.curve import Curve
     from maskmatch.workbench.learning import Kind
     from maskmatch.workbench.project import Project
 
-KINDS = {"train": "trained on marks", "adapt": "adapted to the texts"}
+BEFORE_AND_AFTER = ("accuracy before", "accuracy")
 
 
 class LearnPage:
@@ -30,7 +31,12 @@ class LearnPage:
         with frame(self.project, "/learn"):
             self.controls()
             self.table()
-            self.curve()
+            self.pictures()
+            ui.html("<h2>What further marks would bring</h2>", sanitize=False)
+            self.place = ui.element("div")
+            with self.place:
+                ui.label("This is being computed.").classes("soft").props('role="status"')
+            ui.timer(0.1, self._compute_curve, once=True)
             ui.timer(1.0, self._follow)
 
     @ui.refreshable_method
@@ -76,10 +82,38 @@ class LearnPage:
                     self._row(row, current)
 
     @ui.refreshable_method
-    def curve(self) -> None:
-        """What further marks would probably bring."""
-        ui.html("<h2>What further marks would bring</h2>", sanitize=False)
-        found = learning_curve(self.project)
+    def pictures(self) -> None:
+        """The accuracy of all runs that were judged."""
+        judged = [row for row in reversed(self.project.store.runs()) if "accuracy" in row["figures"]]
+        if not judged:
+            return
+        names = [described(row["id"], row["kind"]) for row in judged]
+        before, after = ([round(100 * row["figures"][name], 1) for row in judged] for name in BEFORE_AND_AFTER)
+        bar = {"type": "bar", "label": {"show": True, "position": "top"}, "barMaxWidth": 40}
+        ui.label("Accuracy on held-back marks, in percent, of what predicted before and of each run.").classes("soft")
+        ui.echart(
+            {
+                "aria": {"enabled": True},
+                "legend": {"textStyle": {"color": "#888"}},
+                "grid": {"left": 40, "right": 16, "top": 40, "bottom": 32},
+                "xAxis": {"type": "category", "data": names},
+                "yAxis": {"type": "value", "min": 0, "max": 100},
+                "series": [
+                    {**bar, "name": "before", "data": before, "itemStyle": {"color": "#9aa3b0"}},
+                    {**bar, "name": "after", "data": after, "itemStyle": {"color": "#4477aa"}},
+                ],
+            }
+        ).style("height: 240px; max-width: 640px")
+
+    async def _compute_curve(self) -> None:
+        """Show what further marks would probably bring; computing it takes some seconds with many marks."""
+        found = await run.io_bound(learning_curve, self.project)
+        self.place.clear()
+        with self.place:
+            self._curve(found)
+
+    @staticmethod
+    def _curve(found: Curve | None) -> None:
         if found is None:
             ui.label("With some marks of each label, this shows how the accuracy grows with them.").classes("soft")
             return
@@ -109,7 +143,7 @@ class LearnPage:
         accuracy = ""
         if "accuracy" in figures:
             accuracy = f"{figures['accuracy']:.0%} of {figures['held back']} (before: {figures['accuracy before']:.0%})"
-        name = "names alone" if row["id"] == NAMES_ALONE else f"{row['id']}: {KINDS.get(row['kind'], row['kind'])}"
+        name = described(row["id"], row["kind"])
         cells = (
             name,
             "" if row["started"] is None else f"{row['started']:%Y-%m-%d %H:%M}",
@@ -149,9 +183,11 @@ class LearnPage:
         training = self.project.training
         if training is not None and (training.running or not training.seen):
             training.seen = not training.running
-            self._again()
+            self.controls.refresh()
+            if training.seen:
+                self._again()
 
     def _again(self) -> None:
         self.controls.refresh()
         self.table.refresh()
-        self.curve.refresh()
+        self.pictures.refresh()

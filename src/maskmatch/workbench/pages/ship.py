@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-import shlex
 from functools import partial
 from typing import TYPE_CHECKING
 
 from nicegui import run, ui
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.workbench import shipping
 from maskmatch.workbench.pages.frame import complain, frame, named
 
 if TYPE_CHECKING:
@@ -30,39 +30,40 @@ class ShipPage:
 
     def build(self) -> None:
         """Show the page."""
-        with frame(self.project, "/ship"):
+        project, folder = self.project, self.folder
+        with frame(project, "/ship"):
             ui.html("<h2>Files</h2>", sanitize=False)
-            ui.label(f"Files are written into {self.folder}, and can be downloaded.").classes("soft")
+            ui.label(f"Files are written into {folder}, and can be downloaded.").classes("soft")
             with ui.element("div").classes("bar"):
                 for name in TABLES:
-                    self._button(name, partial(self.project.save_predictions, self.folder / name))
-                self._button("labels.json", lambda: self.project.save_labels(self.folder / "labels.json"))
+                    self._button(name, partial(shipping.save_predictions, project, folder / name))
+            with ui.element("div").classes("bar"):
+                for name, save in (
+                    (shipping.LABELS, shipping.save_labels),
+                    (shipping.TRAINING, shipping.save_training_rows),
+                    (shipping.TEST, shipping.save_test_rows),
+                ):
+                    self._button(name, partial(save, project, folder / name))
+                self._button("report.html", partial(shipping.save_report, project, folder / "report"))
+            ui.label(
+                f"{shipping.TRAINING} has the marks that training uses. {shipping.TEST} has the marks of a random "
+                "sample that the classifier has not learnt from; the report is of these."
+            ).classes("soft")
             ui.html("<h2>Classifier</h2>", sanitize=False)
             ui.label("A classifier is a folder, which stays there. It takes some seconds to write.").classes("soft")
             with ui.element("div").classes("bar"):
-                self._button("classifier", lambda: self.project.save_classifier(self.folder / "classifier"), file=False)
-                self._button(
-                    "classifier-int8",
-                    lambda: self.project.save_classifier(self.folder / "classifier-int8", int8=True),
-                    file=False,
-                )
+                for name, int8 in ((shipping.CLASSIFIER, False), (f"{shipping.CLASSIFIER}-int8", True)):
+                    save = partial(shipping.save_classifier, project, folder / name, int8=int8)
+                    self._button(name, save, file=False)
             ui.html("<h2>Commands</h2>", sanitize=False)
-            ui.label("Write the files above first.").classes("soft")
-            for command in self.commands():
+            ui.label("They read the files above; write those first.").classes("soft")
+            for title, command in shipping.commands(project, folder):
+                ui.label(title)
                 with ui.element("div").classes("bar"):
                     ui.html(f"<code>{html.escape(command)}</code>", sanitize=False)
                     named(ui.button("Copy", on_click=partial(ui.clipboard.write, command)), f"Copy: {command}").props(
                         "flat dense"
                     )
-
-    def commands(self) -> list[str]:
-        """The commands that go on with these files."""
-        folder, names = shlex.quote(str(self.folder)), shlex.quote(str(self.folder / "labels.json"))
-        return [
-            f"maskmatch classify --labels {names} --task {self.project.task} texts.csv -o predictions.csv",
-            f"maskmatch predict {folder}/classifier-int8 texts.csv -o predictions.csv",
-            f"maskmatch serve {folder}/classifier-int8",
-        ]
 
     def _button(self, title: str, work: Callable[[], Path], *, file: bool = True) -> None:
         async def write() -> None:
