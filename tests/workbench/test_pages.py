@@ -160,6 +160,25 @@ def test_the_loop_by_keyboard_alone(browser: Browser, started: Workbench) -> Non
         expect(page.get_by_text("3 marks, 3 of them yours.")).to_be_visible()
 
 
+def test_texts_are_added_on_the_page(browser: Browser, started: Workbench, tmp_path: Path) -> None:
+    two, table = tmp_path / "two.csv", tmp_path / "more.csv"
+    two.write_text("alpha,beta\nwhere is it,here\n")
+    table.write_text("alpha,beta\nwhere is my parcel,1\nis my parcel lost,2\n")
+    with visiting(browser, started.url) as page:
+        page.goto(started.url)
+        page.get_by_role("button", name="Add texts").click()
+        page.locator("input[type=file]").set_input_files(two)
+        expect(page.get_by_text("alpha", exact=False).last).to_be_visible()
+        page.get_by_label("Column of the texts").fill("alpha")
+        page.locator("input[type=file]").set_input_files(table)
+        expect(page.get_by_text("2 texts added.")).to_be_visible()
+        expect(page.get_by_text("1 to 50 of 122 texts")).to_be_visible()
+        page.get_by_role("button", name="Add texts").click()
+        page.get_by_label("Column of the texts").fill("alpha")
+        page.locator("input[type=file]").set_input_files(table)
+        expect(page.get_by_text("The project has these texts already.")).to_be_visible()
+
+
 def test_what_the_page_shows_survives_a_kill(browser: Browser, started: Workbench, tiny: Tiny, tmp_path: Path) -> None:
     with visiting(browser, started.url) as page:
         page.goto(f"{started.url}/mark")

@@ -12,6 +12,7 @@ from nicegui import ui
 from maskmatch.workbench.browse import MARKED, ORDERS, Filter, ShownText, find, said, shown
 from maskmatch.workbench.pages.explained import explain_dialog
 from maskmatch.workbench.pages.frame import frame, named, trying, who
+from maskmatch.workbench.pages.importing import import_dialog
 from maskmatch.workbench.store import Mark
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class TextsPage:
             ui.select(
                 ORDERS, value="file", label="Order", on_change=lambda event: self._filter(order=event.value)
             ).props("dense").classes("w-48")
+            ui.button("Add texts", on_click=lambda: import_dialog(self.project, self._find)).props("outline dense")
 
     def _filter(self, **changes: Any) -> None:
         changes = {name: "" if name == "words" and value is None else value for name, value in changes.items()}
