@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +22,6 @@ from toy_data import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Tiny = Callable[[str], Path]
     Open = Callable[..., Page]
@@ -121,6 +121,9 @@ def test_the_whole_loop_by_mouse(browser: Browser, started: Workbench, tmp_path:
         expect(page.get_by_text("Written:").last).to_be_visible(timeout=60_000)
     assert len(list(read_rows(tmp_path / "predictions.csv"))) == 120
     assert list(load_labels(tmp_path / "labels.json")) == ["money back", *LABELS[1:]]
+
+    assert list((tmp_path / "project" / "browsers").iterdir()), "what a browser is known by is kept in the project"
+    assert not Path(".nicegui").exists()
 
 
 def test_the_loop_by_keyboard_alone(browser: Browser, started: Workbench) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,17 +73,15 @@ def open_workbench(
         browser: Whether to open the page in a browser.
         **reading: How rows are read.
     """
-    try:
-        import nicegui  # noqa: F401
-        import sqlalchemy  # noqa: F401
+    for package in ("nicegui", "sqlalchemy"):  # looked for but not imported: NiceGUI then reads where to keep things
+        if find_spec(package) is None:
+            raise MaskMatchError(
+                f"The workbench needs {package}, which is not installed; "
+                'install it with pip install "maskmatch[workbench]".'
+            )
+    from maskmatch.workbench.app import run
+    from maskmatch.workbench.project import DATABASE, Project
 
-        from maskmatch.workbench.app import run
-        from maskmatch.workbench.project import DATABASE, Project
-    except ModuleNotFoundError as error:
-        raise MaskMatchError(
-            f"The workbench needs {error.name}, which is not installed; "
-            'install it with pip install "maskmatch[workbench]".'
-        ) from error
     if port and not _is_free(host, port):
         raise MaskMatchError(f"Port {port} is taken; give another one with --port, or 0 for any free one.")
     if database is None and not (project.expanduser() / DATABASE).exists():  # nothing is made for what cannot work
