@@ -58,6 +58,9 @@ def _act(page: Page, name: str) -> None:
         field.fill(f"{field.input_value()} or invoice")
         page.get_by_text("texts would get another label").wait_for()
         page.wait_for_timeout(500)
+    if name == "map":
+        page.get_by_text("UMAP, which shows groups better").wait_for(state="detached", timeout=120_000)
+        page.wait_for_timeout(1500)
     if name == "mark":
         for _ in range(8):
             page.keyboard.press("1")

@@ -10,7 +10,7 @@ from nicegui import app, ui
 from maskmatch.errors import MaskMatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from maskmatch.workbench.project import Project
 
@@ -69,6 +69,7 @@ table.plain .q-btn { margin-top: -4px; }
 code { overflow-wrap: anywhere; }
 .box p { margin: 0 0 8px; }
 .q-btn { text-transform: none; }
+.q-btn__content { white-space: nowrap; overflow-wrap: normal; }
 """
 
 
@@ -125,6 +126,16 @@ def named(element: Made, name: str) -> Made:
     """An element with a name for screen readers, which may have any characters."""
     element.props["aria-label"] = name
     return element
+
+
+MOST_BUTTONS = 30
+"""Labels up to this many are buttons; all of them are found by typing."""
+
+
+def other_label(names: Mapping[int, str], take: Callable[[int], object]) -> None:
+    """A field in which a label is found by typing a part of its name."""
+    field = ui.select(dict(names), label="Another label", with_input=True, on_change=lambda event: take(event.value))
+    field.props("dense").classes("w-48")
 
 
 NOBODY = "me"

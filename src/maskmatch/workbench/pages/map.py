@@ -156,10 +156,10 @@ class MapPage:
             "silent": True,
             "z": 5,
             "label": {
-                "show": True, "formatter": "{b}", "fontWeight": "bold", "fontSize": 13, "color": "#fff",
-                "textBorderColor": "#1c2330", "textBorderWidth": 3,
+                "show": True, "formatter": "{b}", "fontSize": 12, "color": "#fff", "backgroundColor": "#1c2330cc",
+                "padding": [3, 6], "borderRadius": 4,
             },
-            "labelLayout": {"moveOverlap": "shiftY"},
+            "labelLayout": {"hideOverlap": True},
             "data": [
                 {"value": np.median(points[nearest[:, place]], axis=0).round(4).tolist(), "name": name}
                 for place, name in enumerate(names)

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from maskmatch.evaluation.display import counted
 from maskmatch.workbench.browse import said, shown
-from maskmatch.workbench.pages.frame import frame, trying, who
+from maskmatch.workbench.pages.frame import MOST_BUTTONS, frame, other_label, trying, who
 from maskmatch.workbench.queue import REASONS, Suggestion, estimate, suggest
 from maskmatch.workbench.store import Mark, plain
 
@@ -76,13 +76,15 @@ class MarkPage:
                 labels = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
                 ui.label(f"{mark.who} says: {labels}").classes("soft")
         with ui.element("div").classes("bar").style("margin-top:12px").props('role="group" aria-label="Labels"'):
-            for number, key in enumerate(self.order, 1):
+            for number, key in enumerate(self.order[:MOST_BUTTONS], 1):
                 title = f"{number} {names[key]}" if number <= DIGITS else names[key]
                 button = ui.button(title, on_click=lambda key=key: self._take(key)).props("no-caps")
                 if key not in self.chosen:
                     button.props("outline")
                 if self.several:
                     button.props(f'aria-pressed="{"true" if key in self.chosen else "false"}"')
+            if len(self.order) > MOST_BUTTONS:
+                other_label(names, self._take)
         with ui.element("div").classes("bar"):
             ui.button("0 None fits", on_click=lambda: self._keep([])).props("flat")
             ui.button("S Skip", on_click=self._skip).props("flat")

@@ -11,7 +11,7 @@ from nicegui import ui
 
 from maskmatch.workbench.browse import MARKED, ORDERS, Filter, ShownText, find, said, shown
 from maskmatch.workbench.pages.explained import explain_dialog
-from maskmatch.workbench.pages.frame import frame, named, trying, who
+from maskmatch.workbench.pages.frame import MOST_BUTTONS, frame, named, other_label, trying, who
 from maskmatch.workbench.pages.importing import import_dialog
 from maskmatch.workbench.store import Mark
 
@@ -154,8 +154,11 @@ class TextsPage:
             ui.html("<h2>Which label has this text?</h2>", sanitize=False)
             ui.html(f'<p class="big">{html.escape(row.text)}</p>', sanitize=False)
             with ui.element("div").classes("bar"):
-                for key, name in self.project.labels.names.items():
+                names = self.project.labels.names
+                for key, name in list(names.items())[:MOST_BUTTONS]:
                     ui.button(name, on_click=partial(take, key)).props("outline")
+                if len(names) > MOST_BUTTONS:
+                    other_label(names, take)
                 ui.button("None fits", on_click=partial(take)).props("flat")
                 ui.button("Cancel", on_click=dialog.close).props("flat")
 
