@@ -137,6 +137,8 @@ def variant_key(variant: Variant) -> dict[str, Any]:
         "training": plain(variant.training),
         "epoch_factor": variant.epoch_factor,
     }
+    if variant.baseline is not None:
+        key["baseline"] = variant.baseline
     if variant.labels is not None:
         key["labels"] = variant.labels.name
     if variant.unlabelled is not None:

@@ -15,6 +15,7 @@ from maskmatch.errors import MaskMatchError
 from maskmatch.labels.targets import row_labels
 from maskmatch.matcher import MaskMatcher
 from maskmatch.model.encoder import find_model
+from maskmatch_lab.comparison.baselines import BaselineClassifier
 from maskmatch_lab.comparison.cell_key import cell_digest, cell_settings, digest
 from maskmatch_lab.comparison.cells import Answers, Cell, CellStore, Figures
 from maskmatch_lab.comparison.label_changes import LabelContext
@@ -156,7 +157,7 @@ class Grid:
 
 def can_predict(variant: Variant, regime: Regime) -> bool:
     """Whether a method can predict in a regime: one that learns a vector per label must have seen all labels."""
-    return variant.row.reads_labels or (regime.trains and regime.left_out is None)
+    return variant.reads_labels or (regime.trains and regime.left_out is None)
 
 
 def depends_on_seed(variant: Variant, regime: Regime) -> bool:
@@ -269,10 +270,14 @@ def _with_labels(rows: int, texts_per_second: float | None, label_seconds: float
     return None if not texts_per_second else rows / (rows / texts_per_second + label_seconds)
 
 
-def _trained(plan: Plan) -> tuple[MaskMatcher, TrainingWatch]:
+def _trained(plan: Plan) -> tuple[MaskMatcher | BaselineClassifier, TrainingWatch]:
     from transformers import set_seed
 
     set_seed(plan.seed)  # also without training: a head without pretrained weights is drawn at random
+    if plan.variant.baseline is not None:
+        baseline, watch = BaselineClassifier(plan), TrainingWatch()
+        baseline.fit(list(plan.train.texts), list(plan.train.labels), watch)
+        return baseline, watch
     left_out = [id_ for id_ in plan.labels if id_ in plan.left_out]
     matcher = MaskMatcher.from_pretrained(
         plan.model, labels=plan.labels.removed(left_out), multi_label=plan.data.multi_label, **plan.options

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from maskmatch.config.methods import ANY_TEXT_METHODS, Method, find_method
 from maskmatch.config.training import TrainingConfig
 from maskmatch.errors import MaskMatchError
+from maskmatch_lab.comparison.baselines import BASELINES, FROZEN
 from maskmatch_lab.comparison.cell_key import variant_key
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Variant:
         epoch_factor: A factor of the usual number of epochs.
         labels: Its change of a dataset's labels; None: the labels as they are.
         unlabelled: The unlabelled texts that it learns from, if any.
+        baseline: The baseline that it is, instead of the method; see :mod:`maskmatch_lab.comparison.baselines`.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Variant:
     epoch_factor: float = 1.0
     labels: LabelChange | None = None
     unlabelled: Unlabelled | None = None
+    baseline: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", find_method(self.method))
@@ -61,8 +64,15 @@ class Variant:
         """A variant from the name of a method; a Variant is returned as it is."""
         if isinstance(value, Variant):
             return value
+        if isinstance(value, str) and value in BASELINES:
+            return cls(value, FROZEN, baseline=value)
         method = find_method(value)
         return cls(method.name, method)
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it can predict labels that it was not trained on."""
+        return self.baseline is None and self.row.reads_labels
 
     @property
     def row(self) -> Method:
