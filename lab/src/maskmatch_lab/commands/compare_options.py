@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -186,7 +186,7 @@ class Settings:
         training |= {} if self.epochs is None else {"epochs": self.epochs}
         named = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
         names = usual_methods([data.task for data in datasets]) if named is None else named
-        return [Variant(name, name, training=training) for name in names]
+        return [replace(Variant.of(name), training=training) for name in names]
 
 
 def _numbers(given: str | None, hint: str) -> list[float]:
