@@ -48,6 +48,13 @@ def test_a_taken_port(run: Run, tmp_path: Path, texts: Path) -> None:
     assert not (tmp_path / "project").exists()
 
 
+def test_other_machines_need_tokens(run: Run, tmp_path: Path, texts: Path) -> None:
+    found = run("workbench", texts, "--labels", "a, b", "--project", tmp_path / "project", "--host", "0.0.0.0")
+    assert found.code == 1
+    assert "Other machines reach 0.0.0.0; say with --token-file who may open the page." in found.err
+    assert not (tmp_path / "project").exists()
+
+
 def test_without_its_packages(run: Run, tmp_path: Path, texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workbench, "find_spec", lambda name: None if name == "nicegui" else object())
     found = run("workbench", texts, "--labels", "a, b", "--project", tmp_path / "project")

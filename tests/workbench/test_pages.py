@@ -221,6 +221,31 @@ def test_two_browsers_on_one_project(browser: Browser, started: Workbench) -> No
         expect(bob.get_by_role("cell", name="money back", exact=True)).to_be_visible()
 
 
+def test_only_people_with_a_token_get_in(browser: Browser, texts_file: Path, tiny: Tiny, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.txt"
+    tokens.write_text("ada s3cret\n")
+    given = ["--labels", ",".join(LABELS), "--model", str(tiny("bert")), "--project", str(tmp_path / "project")]
+    given += ["--token-file", str(tokens), "--port", "0", "--no-browser"]
+    with Workbench(str(texts_file), *given) as process, visiting(browser, process.url) as page:
+        for path in PAGES:
+            page.goto(f"{process.url}{path}")
+            expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+            assert "refund" not in page.content()
+        page.get_by_label("Your token").fill("wrong")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_text("Nobody has this token.")).to_be_visible()
+        page.get_by_label("Your token").fill("s3cret")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Ship")).to_be_visible()
+        page.goto(f"{process.url}/mark")
+        page.keyboard.press("1")
+        expect(page.get_by_text("1 mark, 1 of them yours.")).to_be_visible()
+        page.goto(f"{process.url}/labels")
+        expect(page.get_by_text("ada: marked")).to_be_visible()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
 def test_circled_texts_become_a_label(browser: Browser, started: Workbench) -> None:
     with visiting(browser, started.url, viewport={"width": 1280, "height": 900}) as page:
         page.goto(f"{started.url}/map")

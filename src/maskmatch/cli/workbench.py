@@ -34,6 +34,9 @@ def workbench(
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0: any free one.", min=0, max=65535)] = 8080,
+    token_file: Annotated[
+        str | None, typer.Option(help="A file with a name and a token per line: only these people may open the page.")
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     reading: options.Reading,
     json: options.AsJson = False,  # taken by every command; there is nothing to print
@@ -42,7 +45,7 @@ def workbench(
     names = None if labels is None else options.label_names(labels)
     open_workbench(
         project, texts=texts, labels=names, model=model, task=task, database=database, host=host, port=port,
-        browser=browser, **reading.options(),
+        token_file=token_file, browser=browser, **reading.options(),
     )  # fmt: skip
 
 
@@ -56,6 +59,7 @@ def open_workbench(
     database: str | None = None,
     host: str = "127.0.0.1",
     port: int = 8080,
+    token_file: str | None = None,
     browser: bool = True,
     **reading: Any,
 ) -> None:
@@ -70,6 +74,7 @@ def open_workbench(
         database: The address of its database; None: SQLite in the folder.
         host: The address to listen on.
         port: The port; 0: any free one.
+        token_file: A file with a name and a token per line; None: everybody who reaches the page may work on it.
         browser: Whether to open the page in a browser.
         **reading: How rows are read.
     """
@@ -80,13 +85,17 @@ def open_workbench(
                 'install it with pip install "maskmatch[workbench]".'
             )
     from maskmatch.workbench.app import run
+    from maskmatch.workbench.people import People, is_loopback
     from maskmatch.workbench.project import DATABASE, Project
 
+    people = None if token_file is None else People.load(token_file)
+    if people is None and not is_loopback(host):
+        raise MaskMatchError(f"Other machines reach {host}; say with --token-file who may open the page.")
     if port and not _is_free(host, port):
         raise MaskMatchError(f"Port {port} is taken; give another one with --port, or 0 for any free one.")
     if database is None and not (project.expanduser() / DATABASE).exists():  # nothing is made for what cannot work
         _check_new(texts, labels)
-    opened = Project(project, database=database, model=model, task=task)
+    opened = Project(project, database=database, model=model, task=task, people=people)
     try:
         if labels is not None and not opened.labels.labels:
             opened.start_labels(labels)

@@ -26,6 +26,7 @@ def create_app(project: Project) -> FastAPI:
     from maskmatch.workbench.pages.map import MapPage
     from maskmatch.workbench.pages.mark import MarkPage
     from maskmatch.workbench.pages.ship import ShipPage
+    from maskmatch.workbench.pages.sign_in import is_signed_in, sign_in
     from maskmatch.workbench.pages.texts import TextsPage
 
     pages: dict[str, Any] = {
@@ -45,6 +46,9 @@ def create_app(project: Project) -> FastAPI:
     for path, page in pages.items():
 
         def show(page: Any = page) -> None:
+            if project.people is not None and not is_signed_in(project.people):
+                sign_in(project.people)
+                return
             page(project).build()
 
         ui.page(path)(show)

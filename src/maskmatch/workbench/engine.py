@@ -32,6 +32,9 @@ logger = logging.getLogger("maskmatch")
 ENCODED_AT_ONCE = 512
 """Texts are encoded, and shown with their predictions, in parts of this size."""
 
+LOOKED_FOR_EVERY = 5.0
+"""Seconds after which texts are looked for that another process has added to the database."""
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -168,7 +171,7 @@ class Engine:
                 logger.exception("encoding failed")
                 self.error = str(error)
                 return
-            self._more.wait()
+            self._more.wait(LOOKED_FOR_EVERY)
 
     def _encode_all(self) -> None:
         total = self.store.count

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from maskmatch.labels import LabelSet
     from maskmatch.prediction.editing import EditablePredictor
+    from maskmatch.workbench.people import People
 
 logger = logging.getLogger("maskmatch")
 
@@ -49,11 +50,19 @@ class Project:
         database: The address of its database; None: SQLite in the folder.
         model: A classifier or an export that predicts first; None: the embedded default.
         task: The task of a new project.
+        people: Who may open its pages; None: everybody who reaches them.
     """
 
     def __init__(
-        self, folder: Path, *, database: str | None = None, model: str | None = None, task: str | None = None
+        self,
+        folder: Path,
+        *,
+        database: str | None = None,
+        model: str | None = None,
+        task: str | None = None,
+        people: People | None = None,
     ) -> None:
+        self.people = people
         self.folder = folder.expanduser()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

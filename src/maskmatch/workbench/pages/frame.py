@@ -74,12 +74,25 @@ code { overflow-wrap: anywhere; }
 
 
 @contextmanager
-def frame(project: Project, path: str) -> Iterator[None]:
-    """The frame of a page."""
+def bare_frame(title: str) -> Iterator[None]:
+    """The frame of a page without navigation."""
+    _begin(title)
+    with ui.element("div").classes("page"):
+        ui.html(f"<h1>{title}</h1>", sanitize=False)
+        yield
+
+
+def _begin(title: str) -> None:
     ui.add_css(STYLE)
     ui.add_head_html(FOCUS)
     ui.dark_mode(None)
-    ui.page_title(f"{PAGES[path]} | maskmatch")
+    ui.page_title(f"{title} | maskmatch")
+
+
+@contextmanager
+def frame(project: Project, path: str) -> Iterator[None]:
+    """The frame of a page."""
+    _begin(PAGES[path])
     with ui.element("header").classes("top"):
         with ui.element("nav").props('aria-label="Pages"'):
             for target, title in PAGES.items():
@@ -87,8 +100,12 @@ def frame(project: Project, path: str) -> Iterator[None]:
                 if target == path:
                     link.props('aria-current="page"')
         progress = ui.label().classes("soft").props('role="status"')
-        name = ui.input("Your name", value=who()).props('dense input-class="w-32"').classes("who")
-        name.on("change", lambda: _rename(str(name.value or "").strip() or NOBODY))
+        if project.people is None:
+            name = ui.input("Your name", value=who()).props('dense input-class="w-32"').classes("who")
+            name.on("change", lambda: _rename(str(name.value or "").strip() or NOBODY))
+        else:
+            ui.label(who()).classes("who")
+            ui.button("Sign out", on_click=_sign_out).props("flat dense")
 
     def show_progress() -> None:
         engine, total = project.engine, project.store.count
@@ -143,6 +160,11 @@ NOBODY = "me"
 
 def _rename(name: str) -> None:
     app.storage.user["who"] = name
+    ui.navigate.reload()
+
+
+def _sign_out() -> None:
+    app.storage.user.clear()
     ui.navigate.reload()
 
 
