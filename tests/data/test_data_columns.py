@@ -191,7 +191,11 @@ class TestSpans:
             {"want_label": False},
             "'comment' is read as the text, and 'complaint'",
         ),
-        (["title", "body", "date"], {"want_label": False}, "'body' is read as the text, and none of 'title', 'date'"),
+        (
+            ["title", "body", "date"],
+            {"want_label": False},
+            "'body' is read as the text, and 'title', 'date' are not read",
+        ),
         (["id", "text", "amount"], {"want_label": False}, ""),
         (["what", "kind"], {"named": {"text": "what"}}, ""),
         (["id", "comment", "label"], {"want_label": False}, ""),

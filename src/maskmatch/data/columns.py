@@ -202,10 +202,10 @@ class _ColumnSearch:
         for name in self.by_alias:
             if name != _LABEL and others:
                 logger.warning(
-                    "The column %r is read as the %s, and %s is not read; name another one with %s.",
+                    "The column %r is read as the %s, and %s not read; name another one with %s.",
                     self.found[name],
                     name,
-                    repr(others[0]) if len(others) == 1 else f"none of {_listed(others)}",
+                    f"{_listed(others)} {'is' if len(others) == 1 else 'are'}",
                     _option(name),
                 )
         if self.last == _LABEL and len(self.columns) > len(self.found):

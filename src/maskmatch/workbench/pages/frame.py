@@ -38,7 +38,7 @@ h2 { font-size: 1.1rem; line-height: 1.4; font-weight: 600; margin: 20px 0 8px; 
 .bar { display: flex; flex-wrap: wrap; gap: 8px 12px; align-items: end; margin-bottom: 12px; width: 100%; }
 .soft { color: var(--soft); }
 .box { border: 1px solid var(--line); border-radius: 8px; padding: 12px 16px; background: var(--tint); width: 100%;
-  box-sizing: border-box; }
+  box-sizing: border-box; overflow-wrap: anywhere; }
 .scroll { width: 100%; overflow-x: auto; position: relative; }
 table.plain { border-collapse: collapse; width: 100%; }
 table.plain th, table.plain td { text-align: left; padding: 6px 8px; border-bottom: 1px solid var(--line);

@@ -154,8 +154,7 @@ class LabelsPage:
             names = [part.strip() for part in str(event.value or "").split(",") if part.strip()]
             while len(keys) < len(names) - 1:
                 keys.append(self.project.store.new_key())
-            if len(names) > 1:
-                self._show(lambda: edits.split(self.labels, key, names, keys[: len(names) - 1]))
+            self._show(lambda: edits.split(self.labels, key, names, keys[: max(0, len(names) - 1)]))
 
         def fields() -> None:
             ui.input("Names, separated by commas", value=label.name, on_change=changed).props("debounce=150").classes(

@@ -94,7 +94,7 @@ class LearnPage:
         ui.echart(
             {
                 "aria": {"enabled": True},
-                "legend": {"textStyle": {"color": "#888"}},
+                "legend": {"top": 0, "textStyle": {"color": "#888"}},
                 "grid": {"left": 40, "right": 16, "top": 40, "bottom": 32},
                 "xAxis": {"type": "category", "data": names},
                 "yAxis": {"type": "value", "min": 0, "max": 100},
