@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from maskmatch import MaskMatcher
 from maskmatch.workbench import edits
-from maskmatch.workbench.queue import estimate
+from maskmatch.workbench.engine import NONE
+from maskmatch.workbench.queue import estimate, suggest
 from maskmatch.workbench.store import Mark
-from workbench.conftest import WHO, keys_of
+from workbench.conftest import WHO, keys_of, mark_all
 
 if TYPE_CHECKING:
+    import pytest
+
     from maskmatch.workbench.project import Project
 
 
@@ -54,6 +58,41 @@ def test_accuracy_is_estimated_on_a_random_sample_that_was_not_learnt_from(proje
     found = estimate(project)
     assert found is not None
     assert found.count == 2, "less the text that it was trained on"
+
+
+def test_while_texts_are_encoded_the_sample_is_of_all_texts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = project.store.drawn()
+    monkeypatch.setattr(project.engine, "_count", 5)
+    monkeypatch.setattr(project.engine, "_cached", (None, NONE))
+    marked = []
+    while len(marked) < 30:
+        found = suggest(project, WHO)
+        assert found is not None
+        if found.reason == "random":
+            marked.append(found.text)
+        project.store.mark([Mark(found.text, WHO, (), found.reason)], "marked", who=WHO)
+    assert marked == [text for text in order if text in marked]
+    assert set(order[:25]) <= set(marked) | set(range(5))
+
+
+def test_equal_accuracy_is_not_worse_and_texts_need_not_be_encoded(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark_all(project, range(60), reason="random")
+    held = sorted(project.held_back())
+    assert len(held) == 12
+    keys = project.engine.predictions(project.labels).keys[held]
+    names = list(project.labels.names)
+    wrong = {text: names[names.index(int(key)) - 1] for text, key in zip(held[:4], keys[:4], strict=True)}
+    marks = {**{text: int(key) for text, key in zip(held, keys, strict=True)}, **wrong}
+    project.store.mark([Mark(text, WHO, (key,), "random") for text, key in marks.items()], "marked", who=WHO)
+    monkeypatch.setattr(MaskMatcher, "fit", lambda self, *_, **__: self)  # the same classifier again
+    monkeypatch.setattr(project.engine, "_count", 5)
+    monkeypatch.setattr(project.engine, "_cached", (None, NONE))
+    project.train(WHO).wait()
+    (run,) = project.store.runs()
+    assert run["figures"]["accuracy"] == run["figures"]["accuracy before"] == 0.6667, run
+    assert run["figures"]["better"]
 
 
 def test_texts_and_labels_on_the_map(project: Project) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from functools import partialmethod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -14,14 +16,14 @@ import numpy as np
 import pytest
 
 from maskmatch import MaskMatcher, MaskMatchError
-from maskmatch.labels import LabelSet
+from maskmatch.labels import Label, LabelSet
 from maskmatch.workbench import clusters, edits, shipping
 from maskmatch.workbench.browse import Filter, find, shown
 from maskmatch.workbench.clusters import uncovered
 from maskmatch.workbench.curve import learning_curve
 from maskmatch.workbench.learning import HELD_BACK
 from maskmatch.workbench.project import Project
-from maskmatch.workbench.queue import estimate, similar_marked, suggest
+from maskmatch.workbench.queue import estimate, random_marks, similar_marked, suggest
 from maskmatch.workbench.store import ChangedMeanwhileError, Mark, Undone
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
 from workbench.conftest import BOTH, ROWS, WHO, keys_of, mark_all
@@ -96,6 +98,33 @@ def test_undo_goes_back_step_by_step(project: Project) -> None:
     assert store.marks() == []
     assert store.undo(WHO) is None
     assert [change.undone for change in store.changes()] == [True, True, True, False]
+
+
+@BOTH
+def test_undo_leaves_what_others_did_since(project: Project) -> None:
+    store, labels = project.store, project.labels
+    one, two, three = keys_of(project).values()
+    store.mark([Mark(0, "bob", (one,))], "marked", who="bob")
+    edit = edits.merge(labels, one, two)
+    store.set_labels(edit.labels.labels, edit.what, who="ada", expected=labels.version, moved=edit.moved)
+    store.mark([Mark(0, "bob", (three,))], "marked", who="bob")
+    assert store.undo("ada") == Undone(edit.what, ())
+    assert [mark.labels for mark in store.marks()] == [(three,)], "bob has marked it again since"
+    assert store.undo("bob") is not None
+    assert store.undo("bob") is not None
+    assert store.marks() == []
+
+
+@BOTH
+def test_undo_brings_back_no_label_that_is_gone(project: Project) -> None:
+    store, labels = project.store, project.labels
+    one, two, three = keys_of(project).values()
+    store.mark([Mark(0, "ada", (two,)), Mark(1, "ada", (two, three)), Mark(2, "ada", ())], "marked", who="ada")
+    store.mark([Mark(text, "ada", (one,)) for text in range(3)], "marked", who="ada")
+    edit = edits.remove(labels, two)
+    store.set_labels(edit.labels.labels, edit.what, who="bob", expected=labels.version)
+    assert store.undo("ada") is not None
+    assert {mark.text: mark.labels for mark in store.marks()} == {1: (three,), 2: ()}
 
 
 @BOTH
@@ -290,6 +319,29 @@ def test_the_same_texts_are_added_once(project: Project, texts_file: Path) -> No
     assert project.import_once(str(texts_file)) is None
     assert project.import_once([{"text": "another one"}]) == 1
     assert project.store.count == 241
+    order = {text: place for place, text in enumerate(project.store.drawn())}
+    assert sum(order[text + 120] == order[text] + 1 for text in range(120)) < 20, "each import has its own draw"
+
+
+def test_a_file_is_known_as_soon_as_its_texts_are_there(
+    project: Project, texts_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(project.engine, "encode_more", lambda: 1 / 0)  # stands for a kill after the texts were added
+    with pytest.raises(ZeroDivisionError):
+        project.import_once(str(texts_file))
+    assert project.store.count == 240
+    assert project.import_once(str(texts_file)) is None
+    assert project.store.setting("sources")[-1] == str(texts_file)
+
+
+@BOTH
+def test_columns_of_any_kind_are_kept(project: Project) -> None:
+    row = {"text": "nul\0 here", "on": date(2026, 2, 3), "price": Decimal("1.5"), "left": float("nan"), "raw": b"x"}
+    assert project.import_rows([row]) == 1
+    ((text, columns),) = project.store.rows([120])
+    assert text == row["text"]
+    assert columns == {"text": row["text"], "on": "2026-02-03", "price": "1.5", "left": None, "raw": "eA=="}
+    assert find(project, Filter(words="nul here")).tolist() == [120]
 
 
 def test_a_cancelled_training_leaves_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,6 +398,64 @@ def test_a_rename_shows_its_effect_at_once_with_many_texts(project: Project, mon
     started = time.perf_counter()
     engine.preview(labels, edits.change(labels, keys["refund"], name="parcel").labels, {})
     assert time.perf_counter() - started < 2
+
+
+def test_examples_of_labels_are_kept(tiny: Tiny, tmp_path: Path) -> None:
+    given = LabelSet.of([Label(7, LABELS[0], examples=(TEXTS[5], TEXTS[6])), *LABELS[1:]])
+    matcher = MaskMatcher.from_pretrained(tiny("bert"), given, verbose=False)
+    project = Project(tmp_path / "project", model=str(tiny("bert")))
+    try:
+        project.start_labels(given)
+        project.import_rows([{"text": text} for text in TEXTS])
+        project.engine.wait(60)
+        found = project.engine.predictions(project.labels)
+        np.testing.assert_allclose(found.probabilities, matcher.predict_proba(TEXTS).max(axis=1), atol=1e-5)
+        assert project.labels.outside().label(7).examples == (TEXTS[5], TEXTS[6])
+    finally:
+        project.close()
+
+
+def test_a_name_that_is_the_id_of_another_label_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    project = Project(tmp_path / "project", model=str(tiny("bert")))
+    try:
+        labels = project.start_labels(LabelSet.of([Label("refund", "money back"), "card lost"]))
+        with pytest.raises(MaskMatchError, match="refund"):
+            edits.add(labels, project.store.new_key(), name="refund")
+    finally:
+        project.close()
+
+
+def test_the_latest_mark_decides_and_a_drawn_text_stays_in_the_sample(project: Project) -> None:
+    one, two, _ = keys_of(project).values()
+    drawn = project.store.drawn()[0]
+    project.store.mark([Mark(drawn, "ada", (one,), "random")], "marked", who="ada")
+    project.store.mark([Mark(drawn, "ada", (two,), "chosen")], "marked", who="ada")
+    assert set(random_marks(project)) == {drawn}
+    assert project.truth() == {drawn: two}
+    project.store.mark([Mark(drawn, "bob", (), "chosen")], "marked", who="bob")
+    assert project.truth() == {}, "the latest mark says that no label fits"
+    assert set(random_marks(project)) == {drawn}
+
+
+def test_a_classifier_that_cannot_be_loaded_is_not_chosen(project: Project) -> None:
+    run = project.store.start_run("train", WHO)
+    project.store.finish_run(run, "done", {}, f"run-{run}")
+    engine = project.engine
+    with pytest.raises(Exception, match=f"run-{run}"):
+        project.choose(run)
+    assert project.run == 0
+    assert project.engine is engine
+
+
+def test_the_model_is_remembered(project: Project) -> None:
+    folder, model = project.folder, project.model
+    project.close()
+    again = Project(folder)
+    try:
+        assert again.model == model
+        assert again.engine.encoded == 120
+    finally:
+        again.close()
 
 
 def test_a_project_is_open_once(project: Project) -> None:

@@ -37,6 +37,14 @@ def test_what_is_shipped(project: Project, ending: str) -> None:
         assert list(ExportedMatcher.from_pretrained(folder, verbose=False).labels or ()) == LABELS
 
 
+def test_no_column_is_overwritten(project: Project) -> None:
+    project.import_rows([{"text": "shipped before", "label": "own", "predicted_label": "also own"}])
+    project.engine.wait(60)
+    *_, last = read_rows(shipping.save_predictions(project, project.folder / "predictions.csv"))
+    assert (last.fields["label"], last.fields["predicted_label"]) == ("own", "also own")
+    assert last.fields["predicted_predicted_label"] in LABELS
+
+
 def test_the_commands_repeat_what_the_project_has_come_to(project: Project, run: Run) -> None:
     folder = project.folder / "shipped"
     with pytest.raises(MaskMatchError, match="No text that was drawn at random is marked yet"):

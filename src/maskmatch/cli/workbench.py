@@ -97,7 +97,7 @@ def open_workbench(
         _check_new(texts, labels)
     opened = Project(project, database=database, model=model, task=task, people=people)
     try:
-        if labels is not None and not opened.labels.labels:
+        if labels is not None and not (opened.labels.labels and opened.store.count):  # or it has failed before
             opened.start_labels(labels)
         elif labels is not None:
             options.note("the project has labels already, so --labels is not read")

@@ -49,7 +49,8 @@ def merge(labels: Labels, key: int, into: int) -> Edit:
     if own.key == other.key:
         raise MaskMatchError("A label cannot be merged with itself; choose another one.")
     names = dict.fromkeys((*other.phrases, own.name, *own.phrases))
-    new = replace(other, phrases=tuple(name for name in names if name != other.name))
+    examples = tuple(dict.fromkeys((*other.examples, *own.examples)))
+    new = replace(other, phrases=tuple(name for name in names if name != other.name), examples=examples)
     kept = [new if label.key == into else label for label in labels.labels if label.key != key]
     return Edit(_with(labels, kept), f"merged “{own.name}” into “{other.name}”", {key: into})
 
@@ -59,7 +60,7 @@ def split(labels: Labels, key: int, names: list[str], keys: list[int]) -> Edit:
     own = labels.find(key)
     if len(names) < 2:
         raise MaskMatchError("A label is split into at least two; give their names, separated by commas.")
-    parts = [replace(own, name=names[0], id="", description="", phrases=())]
+    parts = [ProjectLabel(own.key, names[0])]
     parts += [ProjectLabel(new, name) for new, name in zip(keys, names[1:], strict=True)]
     kept = [part for label in labels.labels for part in (parts if label.key == key else [label])]
     listed = " and ".join(f"“{name}”" for name in names)
@@ -83,4 +84,5 @@ def _with(labels: Labels, new: list[ProjectLabel]) -> Labels:
         raise MaskMatchError("A label needs a name.")
     found = Labels(tuple(new), labels.version)
     found.inside()  # raises if two read alike, or a name is blank
+    found.outside()  # raises if a name is the id of another label
     return found

@@ -18,7 +18,7 @@ from maskmatch.label_tools.check import NameCheck
 from maskmatch.prediction.editing import edit_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -165,6 +165,8 @@ class Engine:
     def _work(self) -> None:
         while not self._stopped.is_set():
             self._more.clear()
+            if self._stopped.is_set():  # between the two lines above
+                return
             try:
                 self._encode_all()
             except Exception as error:  # the page shows it
@@ -231,6 +233,11 @@ class Engine:
                 found = found.followed_by(self._predict(self.pipeline(labels), self._vectors[len(found) : count]))
             self._cached = (key, found)
             return found
+
+    def predict(self, labels: Labels, texts: Sequence[Any]) -> Predictions:
+        """The predictions for some texts, which need not be encoded yet."""
+        pipeline = self.pipeline(labels)
+        return self._predict(pipeline, pipeline.all_vectors(pipeline.tokenize(list(texts))))
 
     def novelty(self, labels: Labels) -> NDArray[np.float64]:
         """How far each text that is encoded is from all labels: (n,), higher is further."""

@@ -32,7 +32,7 @@ class Layout:
         self.failed = False
         self._process: subprocess.Popen[bytes] | None = None
         self._lock, self._stopped = threading.Lock(), False
-        self._thread = threading.Thread(target=self._umap, args=(vectors,), name="maskmatch map", daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(vectors,), name="maskmatch map", daemon=True)
         self._thread.start()
 
     @property
@@ -52,6 +52,14 @@ class Layout:
                 self._process.kill()
         self._thread.join()
 
+    def _work(self, vectors: NDArray[np.float32]) -> None:
+        try:
+            self._umap(vectors)
+        except Exception:  # such as a full disk
+            logger.exception("no UMAP")
+        finally:
+            self.failed = not self.ready
+
     def _umap(self, vectors: NDArray[np.float32]) -> None:
         """In a process of its own: compiling UMAP would hold up the pages."""
         with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +67,6 @@ class Layout:
             np.save(given, unit(vectors))
             with self._lock:
                 if self._stopped:
-                    self.failed = True
                     return
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "maskmatch.workbench.layout", str(given), str(found)],
@@ -69,7 +76,6 @@ class Layout:
             if self._process.returncode == 0:
                 self.places["umap"] = np.load(found)
                 return
-        self.failed = True
         lines = errors.decode(errors="replace").strip().splitlines() or ["stopped"]
         logger.info("no UMAP: %s", lines[-1])
 

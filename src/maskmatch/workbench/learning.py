@@ -116,10 +116,10 @@ class Learning:
             held = project.store.texts(list(self._held))
             truth = np.array(list(self._held.values()))
             after = float(np.mean(np.array(matcher.predict(held)) == truth))
-            before = project.engine.predictions(self._labels).keys[list(self._held)]
-            figures |= {"accuracy": round(after, 4), "accuracy before": round(float(np.mean(before == truth)), 4)}
+            before = float(np.mean(project.engine.predict(self._labels, held).keys == truth))
+            figures |= {"accuracy": round(after, 4), "accuracy before": round(before, 4)}
             if len(self._held) >= ENOUGH_TO_JUDGE:
-                better = after >= figures["accuracy before"]
+                better = after >= before
                 figures |= {"better": better, "verdict": "done" if better else "not used: it is worse"}
         self._check()
         matcher.save_pretrained(folder)

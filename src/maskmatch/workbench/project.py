@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import secrets
+import threading
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -85,7 +86,13 @@ class Project:
         if task is not None and known not in (None, task):
             raise MaskMatchError(f"The project is for the task {known}; leave --task out, or begin another project.")
         self.task = find_task(task or known or "topic").name
+        if model is None:
+            model = self.store.setting("model")
+        elif Path(model).expanduser().exists():  # the project may be opened from another folder
+            model = str(Path(model).expanduser().resolve())
         self.model = model
+        if model is not None:
+            self.store.set("model", model)
         self.store.set("task", self.task)
         if self.store.setting("id") is None:
             self.store.set("id", secrets.token_hex(8))
@@ -93,8 +100,9 @@ class Project:
             if run["state"] == "running":
                 self.store.finish_run(run["id"], "failed", {"error": "The workbench was closed."})
         self._training: Learning | None = None
+        self._choosing = threading.Lock()
         self._map: tuple[tuple[int, list[int]], Layout] | None = None
-        self.engine = self._engine()
+        self.engine = self._engine(self.run)
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -112,14 +120,7 @@ class Project:
         """Add texts, unless exactly these were added before; returns how many."""
         path = Path(source).expanduser() if isinstance(source, str) else None
         digest = _digest(source) if path is None else file_digest(path) if path.is_file() else ""
-        known: list[str] = self.store.setting("imported", [])
-        if digest in known:
-            return None
-        count = self.import_rows(source, **reading)
-        self.store.set("imported", [*known, digest])
-        if isinstance(source, str):
-            self.store.set("sources", [*self.store.setting("sources", []), source])
-        return count
+        return self._import(source, digest, **reading)
 
     def import_rows(self, source: Any, **reading: Any) -> int:
         """Add the texts of a file, or of a table in memory, with all of its columns.
@@ -128,7 +129,11 @@ class Project:
             source: What ``load_examples`` reads.
             **reading: Options of ``load_examples``.
         """
+        count = self._import(source, None, **reading)
+        assert count is not None
+        return count
 
+    def _import(self, source: Any, digest: str | None, **reading: Any) -> int | None:
         def rows() -> Iterator[tuple[Any, dict[str, Any]]]:
             chunks = iter_examples(source, find_task(self.task).fields, want_label=False, keep_rows=True, **reading)
             for chunk in chunks:
@@ -136,20 +141,22 @@ class Project:
                 good = [row for row, why in zip(chunk.table.rows, chunk.table.problems, strict=True) if why is None]
                 yield from ((text, row.fields) for text, row in zip(chunk.texts, good, strict=True))
 
-        count = self.store.import_texts(rows())
-        self.engine.encode_more()
+        count = self.store.import_texts(rows(), digest=digest, source=source if isinstance(source, str) else None)
+        if count:
+            self.engine.encode_more()
         return count
 
     def start_labels(self, labels: LabelSet) -> Labels:
         """The labels of a new project."""
         own = tuple(ProjectLabel.of(key, label) for key, label in enumerate(labels.labels, 1))
-        self.store.set("first keys", {label.name: label.key for label in own})
         if len(own) < 2:
             raise MaskMatchError("A classifier needs at least two labels; give more with --labels.")
+        self.engine.pipeline(Labels(own))  # raises if the classifier cannot read them
+        self.store.set("first keys", {label.name: label.key for label in own})
         found = self.store.set_labels(own, f"began with {len(own)} labels", who="", expected=self.labels.version)
         if self.model is not None and read_config(Path(self.model)) is not None:  # its labels get these keys
             self.engine.stop()
-            self.engine = self._engine()
+            self.engine = self._engine(self.run)
         return found
 
     @property
@@ -158,8 +165,9 @@ class Project:
         return self.store.labels()
 
     def truth(self) -> dict[int, int]:
-        """The label of each text that has a mark of one label; where people disagree, that of the latest mark."""
-        return {mark.text: mark.labels[0] for mark in self.store.marks() if len(mark.labels) == 1}
+        """The label of each text whose latest mark, whoever made it, has one label."""
+        latest = {mark.text: mark.labels for mark in self.store.marks()}
+        return {text: labels[0] for text, labels in latest.items() if len(labels) == 1}
 
     def map(self) -> tuple[list[int], Layout] | None:
         """Some texts, drawn at random, and where they are in two dimensions; None while too few are encoded."""
@@ -185,18 +193,13 @@ class Project:
         """Predict with the classifier of a run from now on."""
         if run == self.run:
             return
-        before = self.store.setting("run", NAMES_ALONE)
-        self.store.set("run", run)
-        try:
-            engine = self._engine()
-        except MaskMatchError:
-            self.store.set("run", before)
-            raise
-        self.engine.stop()
-        self.engine = engine
+        with self._choosing:  # a training that has ended may choose, too
+            engine = self._engine(run)  # first: a classifier that cannot be loaded is not kept
+            self.store.set("run", run)
+            self.engine.stop()
+            self.engine = engine
 
-    def _engine(self) -> Engine:
-        run = self.run
+    def _engine(self, run: int) -> Engine:
         if run != NAMES_ALONE:
             model = str(self.folder_of(run))
             predictor = load_predictor(model)

@@ -62,15 +62,16 @@ def suggest(project: Project, who: str, *, skipped: Collection[int] = ()) -> Sug
     """The next text for a person; None if there is none left."""
     labels = project.labels
     predictions = project.engine.predictions(labels)
-    marks = project.store.marks()
-    own = {mark.text for mark in marks if mark.who == who}
-    free = np.ones(len(predictions), bool)
-    free[[text for text in {*own, *skipped} if text < len(free)]] = False
-    if not free.any():
+    if not len(predictions):
         return None
+    marks = project.store.marks()
+    taken = {mark.text for mark in marks if mark.who == who} | set(skipped)
+    free = np.ones(len(predictions), bool)
+    free[[text for text in taken if text < len(free)]] = False
     turn = sum(mark.who == who and mark.reason in REASONS for mark in marks) + len(skipped)
-    if turn % RANDOM_EVERY == 0:
-        return Suggestion(next(text for text in project.store.drawn() if text < len(free) and free[text]), "random")
+    if turn % RANDOM_EVERY == 0 or not free.any():  # texts that are not encoded yet, too: the sample is of all texts
+        drawn = next((text for text in project.store.drawn() if text not in taken), None)
+        return None if drawn is None else Suggestion(drawn, "random")
     if turn % RANDOM_EVERY == 2:
         second = _second_look(project, who, skipped)
         if second is not None:
@@ -90,8 +91,8 @@ def _least_alike(project: Project, pool: NDArray[np.int64], marked: list[int]) -
     """The text of a pool that is least like all marked texts; the most uncertain one if there are none."""
     if not marked:
         return int(pool[0])
-    vectors = _unit(project.engine.vectors)
-    nearest = (vectors[pool] @ vectors[marked].T).max(axis=1)
+    vectors = project.engine.vectors
+    nearest = (_unit(vectors[pool]) @ _unit(vectors[marked]).T).max(axis=1)
     return int(pool[np.argmin(nearest)])
 
 
@@ -116,15 +117,17 @@ def _second_look(project: Project, who: str, skipped: Collection[int]) -> int | 
 
 def random_marks(project: Project) -> dict[int, Mark]:
     """The last mark of each text of the random sample: those up to the last one that was drawn, whoever chose them."""
-    marks = {mark.text: mark for mark in project.store.marks()}
-    left = sum(mark.reason == "random" for mark in marks.values())
+    every = project.store.marks()
+    marks = {mark.text: mark for mark in every}
+    were_drawn = {mark.text for mark in every if mark.reason == "random"}  # whoever has marked them otherwise since
+    left = len(were_drawn)
     found: dict[int, Mark] = {}
     for text in project.store.drawn():
         if not left:
             break
         if text in marks:
             found[text] = marks[text]
-            left -= marks[text].reason == "random"
+            left -= text in were_drawn
     return found
 
 

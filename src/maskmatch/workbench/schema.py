@@ -59,7 +59,7 @@ class ChangeRow(Base):
         who: Who made it.
         at: When.
         what: What was done, in words.
-        before: The labels, if they changed, and each mark that changed, before.
+        before: The labels, if they changed, and each mark that changed, before; and when the mark after it was made.
         undone: Whether it was undone.
     """
 

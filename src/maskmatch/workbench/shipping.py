@@ -37,12 +37,14 @@ def save_predictions(project: Project, path: Path) -> Path:
     for part in project.store.all_rows():
         for _, row in part:
             columns.update(dict.fromkeys(row))
-    prefix = "" if not set(map(str.casefold, columns)) & set(COLUMNS) else "predicted_"
+    prefix, taken = "", set(map(str.casefold, columns))
+    while any(f"{prefix}{name}" in taken for name in COLUMNS):
+        prefix += "predicted_"
 
     def rows() -> Iterator[dict[str, Any]]:
         number = 0
         for part in project.store.all_rows():
-            for _, row in part:
+            for _, row in part[: max(0, len(predictions) - number)]:  # texts may have been added since
                 mark = marks.get(number)
                 cells = {
                     "label": names[int(predictions.keys[number])],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, delete, event, func, insert, select, updat
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
+from maskmatch.data.cells import json_value
 from maskmatch.errors import MaskMatchError
 from maskmatch.labels import Label, LabelSet
 from maskmatch.workbench.schema import Base, ChangeRow, MarkRow, RunRow, SettingRow, TextRow
@@ -42,6 +43,8 @@ class ProjectLabel:
         name: Its name.
         description: What it means.
         phrases: Other names.
+        words: Its verbalizer, which the pages do not show.
+        examples: Texts that have it, which the pages do not show.
     """
 
     key: int
@@ -49,20 +52,23 @@ class ProjectLabel:
     id: Any = ""
     description: str = ""
     phrases: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, key: int, label: Label) -> ProjectLabel:
         """A label with a key."""
         own = "" if label.id == label.name or label.id_is_name else label.id
-        return cls(key, label.name, own, label.description, label.phrases)
+        return cls(key, label.name, own, label.description, label.phrases, label.words, label.examples)
 
     def inside(self) -> Label:
         """The label as the project's classifiers have it."""
-        return Label(self.key, self.name, self.description, self.phrases)
+        return Label(self.key, self.name, self.description, self.phrases, self.words, self.examples)
 
     def outside(self) -> Label:
         """The label as it leaves the project."""
-        return Label(self.name if self.id == "" else self.id, self.name, self.description, self.phrases)
+        id_ = self.name if self.id == "" else self.id
+        return Label(id_, self.name, self.description, self.phrases, self.words, self.examples)
 
 
 @dataclass(frozen=True)
@@ -189,11 +195,27 @@ class Store:
         with self._read() as session:
             return session.scalar(select(func.count()).select_from(TextRow)) or 0
 
-    def import_texts(self, rows: Iterable[tuple[Any, Mapping[str, Any]]], seed: int = 0) -> int:
-        """Add texts with the columns that they came with, all or none; returns how many."""
-        rng, iterator = random.Random(seed), iter(rows)
+    def import_texts(
+        self, rows: Iterable[tuple[Any, Mapping[str, Any]]], *, digest: str | None = None, source: str | None = None
+    ) -> int | None:
+        """Add texts with the columns that they came with, all or none.
+
+        Args:
+            rows: The texts and their columns.
+            digest: What identifies them; if texts with this digest are there, nothing is added.
+            source: The file that they came from.
+
+        Returns:
+            How many were added; None if they are there already.
+        """
+        iterator = iter(rows)
         with self._write() as session:
+            if digest is not None and not _append(session, "imported", digest):
+                return None
+            if source is not None:
+                _append(session, "sources", source)
             first = count = session.scalar(select(func.count()).select_from(TextRow)) or 0
+            rng = random.Random(first)  # other numbers for each import
             while part := list(islice(iterator, IMPORTED_AT_ONCE)):
                 session.execute(
                     insert(TextRow),
@@ -201,8 +223,8 @@ class Store:
                         {
                             "id": count + place,
                             "content": content,
-                            "plain": plain(content).lower(),
-                            "columns": dict(columns),
+                            "plain": plain(content).lower().replace("\0", ""),  # PostgreSQL refuses it in text
+                            "columns": json_value(columns),
                             "draw": rng.randrange(MOST_DRAW),
                         }
                         for place, (content, columns) in enumerate(part)
@@ -293,10 +315,12 @@ class Store:
                 raise ChangedMeanwhileError("Somebody has changed the labels meanwhile; look at them again.")
             marks = [_mark(row) for row in session.scalars(select(MarkRow))]
             gone = [mark for mark in marks if not stay.issuperset(mark.labels)]
+            changed: list[tuple[Mark, Mark | None]] = []
             for mark in gone:
                 kept = tuple(dict.fromkeys(moved.get(key, key) for key in mark.labels if moved.get(key, key) in stay))
-                _put(session, mark, Mark(mark.text, mark.who, kept, mark.reason, mark.at) if kept else None)
-            change = _log(session, who, what, old, [(mark.text, mark.who, mark) for mark in gone])
+                changed.append((mark, replace(mark, labels=kept) if kept else None))
+                _put(session, *changed[-1])
+            change = _log(session, who, what, old, [(mark.text, mark.who, mark, after) for mark, after in changed])
             _set(session, "labels", {"labels": [asdict(label) for label in labels], "version": change})
             _set(session, "next key", max([_next_key(session), *(label.key + 1 for label in labels)]))
             return _labels(session)
@@ -315,13 +339,19 @@ class Store:
             if not all(known.issuperset(mark.labels) for mark in marks):
                 raise ChangedMeanwhileError("This label is no longer there; somebody has removed it.")
             before = [(mark.text, mark.who, session.get(MarkRow, (mark.text, mark.who))) for mark in marks]
-            kept = [(text, person, None if row is None else _mark(row)) for text, person, row in before]
-            for (_, _, old), mark in zip(kept, marks, strict=True):
-                _put(session, old, mark)
+            kept = [
+                (text, person, None if row is None else _mark(row), mark)
+                for (text, person, row), mark in zip(before, marks, strict=True)
+            ]
+            for _, _, old, mark in kept:  # a text that was drawn at random stays in the sample
+                _put(session, old, mark if old is None or old.reason != "random" else replace(mark, reason="random"))
             _log(session, who, what, None, kept)
 
     def undo(self, who: str) -> Undone | None:
-        """Undo the last change of a person that is not undone; returns what it was, None if there is none."""
+        """Undo the last change of a person that is not undone; returns what it was, None if there is none.
+
+        A mark that was changed again since stays as it is. One that had a label that is gone loses it.
+        """
         with self._write() as session:
             _labels(session, locked=True)
             row = session.scalar(
@@ -337,14 +367,15 @@ class Store:
                 if _labels(session, locked=True).version != row.id:
                     raise ChangedMeanwhileError("Somebody has changed the labels since, so this cannot be undone.")
                 _set(session, "labels", before["labels"])
-            taken_back = []
-            for text, person, mark in before["marks"]:
-                own = session.get(MarkRow, (text, person))
+            known, taken_back = {label.key for label in _labels(session).labels}, []
+            for text, person, old, made_at in before["marks"]:
+                found = session.get(MarkRow, (text, person))
+                own = None if found is None else _mark(found)
+                if (None if own is None else own.at.isoformat()) != made_at:
+                    continue
                 if own is not None:
-                    taken_back.append(_mark(own))
-                at = None if mark is None else datetime.fromisoformat(mark["at"])
-                new = None if mark is None else Mark(text, person, tuple(mark["labels"]), mark["reason"], at or _now())
-                _put(session, None if own is None else _mark(own), new)
+                    taken_back.append(own)
+                _put(session, own, None if old is None else _before(text, person, old, known))
             row.undone = True
             return Undone(row.what, tuple(taken_back))
 
@@ -410,6 +441,14 @@ def _set(session: Session, name: str, value: Any) -> None:
     session.flush()
 
 
+def _append(session: Session, name: str, value: str) -> bool:
+    """Append to a setting that is a list; returns whether it was not in it."""
+    row = session.get(SettingRow, name, with_for_update=True)
+    known: list[str] = [] if row is None else row.value
+    _set(session, name, [*known, value])
+    return value not in known
+
+
 def _next_key(session: Session) -> int:
     row = session.get(SettingRow, "next key")
     return 1 if row is None else int(row.value)
@@ -420,12 +459,16 @@ def _labels(session: Session, *, locked: bool = False) -> Labels:
     row = session.get(SettingRow, "labels", with_for_update=locked)
     if row is None:
         return Labels(())
-    found = (ProjectLabel(**{**each, "phrases": tuple(each["phrases"])}) for each in row.value["labels"])
-    return Labels(tuple(found), row.value["version"])
+    rows: list[dict[str, Any]] = [
+        {name: tuple(part) if isinstance(part, list) else part for name, part in each.items()}
+        for each in row.value["labels"]
+    ]
+    return Labels(tuple(ProjectLabel(**each) for each in rows), row.value["version"])
 
 
 def _mark(row: MarkRow) -> Mark:
-    at = row.at if row.at.tzinfo else row.at.replace(tzinfo=timezone.utc)  # SQLite drops the zone
+    # SQLite drops the zone; PostgreSQL gives that of its session.
+    at = row.at.astimezone(timezone.utc) if row.at.tzinfo else row.at.replace(tzinfo=timezone.utc)
     return Mark(row.text, row.who, tuple(row.labels), row.reason, at)
 
 
@@ -439,19 +482,34 @@ def _put(session: Session, old: Mark | None, new: Mark | None) -> None:
         )
 
 
+def _before(text: int, person: str, old: Mapping[str, Any], known: set[int]) -> Mark | None:
+    """A mark as it was before a change, less labels that are gone; None if it had no others."""
+    labels = tuple(key for key in old["labels"] if key in known)
+    if old["labels"] and not labels:
+        return None
+    return Mark(text, person, labels, old["reason"], datetime.fromisoformat(old["at"]))
+
+
 def _log(
-    session: Session, who: str, what: str, labels: Labels | None, marks: Sequence[tuple[int, str, Mark | None]]
+    session: Session,
+    who: str,
+    what: str,
+    labels: Labels | None,
+    marks: Sequence[tuple[int, str, Mark | None, Mark | None]],
 ) -> int:
-    """Write down a change, with what was there before; returns its number."""
+    """Write down a change, with marks before and after it; returns its number."""
     before: dict[str, Any] = {
         "labels": None
         if labels is None
         else {"labels": [asdict(label) for label in labels.labels], "version": labels.version},
         "marks": [
-            [text, person, None]
-            if mark is None
-            else [text, person, {"labels": list(mark.labels), "reason": mark.reason, "at": mark.at.isoformat()}]
-            for text, person, mark in marks
+            [
+                text,
+                person,
+                None if old is None else {"labels": list(old.labels), "reason": old.reason, "at": old.at.isoformat()},
+                None if new is None else new.at.isoformat(),  # edits of labels leave it, so it identifies the mark
+            ]
+            for text, person, old, new in marks
         ],
     }
     row = ChangeRow(who=who, at=_now(), what=what, before=before, undone=False)

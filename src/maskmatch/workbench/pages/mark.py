@@ -50,8 +50,11 @@ class MarkPage:
         self.suggestion = again or suggest(self.project, who(), skipped=skipped)
         if self.suggestion is None:
             return
-        labels, engine = self.project.labels, self.project.engine
+        labels, engine = self.project.labels, self.project.engine  # another one may be chosen meanwhile
         place = self.suggestion.text
+        if place >= engine.encoded:
+            self.order = list(labels.names)
+            return
         found, _ = engine.pipeline(labels).nearest_places(engine.vectors[place : place + 1], len(labels.labels))
         ids = list(engine.pipeline(labels).labels)
         self.order = [int(str(ids[each])) for each in found[0].tolist()]
