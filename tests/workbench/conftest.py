@@ -17,7 +17,7 @@ import sqlalchemy
 from maskmatch.data.tables import write_table
 from maskmatch.labels import LabelSet
 from maskmatch.workbench.project import Project
-from maskmatch.workbench.store import Mark
+from maskmatch.workbench.records import Mark
 from toy_data import LABELS, TEXTS, TRUTH
 
 if TYPE_CHECKING:

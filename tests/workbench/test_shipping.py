@@ -11,7 +11,7 @@ from maskmatch import ExportedMatcher, MaskMatcher, MaskMatchError
 from maskmatch.data import read_rows
 from maskmatch.labels.files import load_labels
 from maskmatch.workbench import shipping
-from maskmatch.workbench.store import Mark
+from maskmatch.workbench.records import Mark
 from toy_data import LABELS, TRUTH
 from workbench.conftest import ROWS, WHO, keys_of, mark_all
 
@@ -67,12 +67,12 @@ def test_the_commands_repeat_what_the_project_has_come_to(project: Project, run:
     page = shipping.save_report(project, folder / "report")
     assert "1: trained on marks" in page.read_text("utf-8")
     titles, commands = zip(*shipping.commands(project, folder), strict=True)
-    assert titles == ("Train it again", "Judge it", "Classify other texts", "Serve it over HTTP")
-    shipping.save_classifier(project, folder / "as-shipped")
+    assert titles == ("Train it again", "Measure its accuracy", "Classify other texts", "Serve it over HTTP")
+    shipping.save_classifier(project, folder / "classifier")
     train, judge = (run(*shlex.split(command)[1:]) for command in commands[:2])
     assert (train.code, judge.code) == (0, 0), train.err + judge.err
-    again = MaskMatcher.from_pretrained(folder / "classifier", verbose=False)
-    shipped = MaskMatcher.from_pretrained(folder / "as-shipped", verbose=False)
+    again = MaskMatcher.from_pretrained(folder / "classifier-again", verbose=False)
+    shipped = MaskMatcher.from_pretrained(folder / "classifier", verbose=False)
     texts = [str(row["text"]) for row in ROWS]
     assert again.predict(texts) == shipped.predict(texts)
     assert f"{found.accuracy:.3f}" in judge.out

@@ -23,7 +23,7 @@ def workbench(
     texts: Annotated[str | None, typer.Argument(metavar="TEXTS", help="A file of texts to add to the project.")] = None,
     labels: Annotated[str | None, typer.Option(help="The labels to begin with: names, or a file of labels.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="A classifier or an export that predicts at first; default: the embedded one.")
+        str | None, typer.Option(help="A classifier or an encoder that predicts at first; default: the embedded one.")
     ] = None,
     task: options.TaskName = None,
     project: Annotated[Path, typer.Option(help="The folder of the project; it is made if it is not there.")] = Path(
@@ -69,7 +69,7 @@ def open_workbench(
         project: Its folder.
         texts: Rows to add: what ``load_examples`` reads.
         labels: The labels of a new project.
-        model: A classifier, an export or an encoder that predicts at first.
+        model: A classifier or an encoder that predicts at first.
         task: The task of a new project.
         database: The address of its database; None: SQLite in the folder.
         host: The address to listen on.
@@ -115,10 +115,14 @@ def open_workbench(
 
 
 def _is_free(host: str, port: int) -> bool:
-    with socket.socket() as trial:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise MaskMatchError(f"There is no address {host!r} to listen on: {error.strerror}.") from error
+    with socket.socket(family, kind) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            trial.bind((host, port))
+            trial.bind(address)
         except OSError:
             return False
     return True

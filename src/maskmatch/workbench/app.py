@@ -20,6 +20,7 @@ def create_app(project: Project) -> FastAPI:
     os.environ.setdefault("NICEGUI_STORAGE_PATH", str(project.folder / "browsers"))  # read when NiceGUI is imported
     from fastapi import FastAPI
     from nicegui import ui
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     from maskmatch.workbench.pages.labels import LabelsPage
     from maskmatch.workbench.pages.learn import LearnPage
@@ -38,6 +39,8 @@ def create_app(project: Project) -> FastAPI:
         "/ship": ShipPage,
     }
     app = FastAPI(title="maskmatch workbench", docs_url=None, redoc_url=None, openapi_url=None)
+    if project.people is None:  # a page of another site must not reach it under a name of its own
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "::1", "[::1]"])
 
     @app.get("/health")
     def health() -> dict[str, Any]:
@@ -84,5 +87,7 @@ def run(project: Project, *, host: str, port: int, browser: bool) -> None:
     try:
         server.run()
     finally:
+        if project.training is not None and project.training.running:
+            print("Stopping; the training is cancelled.", file=sys.stderr, flush=True)
         project.close()
         sys.stderr.flush()

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from maskmatch.evaluation.display import shorten
-from maskmatch.workbench.store import plain
+from maskmatch.workbench.records import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from maskmatch.workbench.project import Project
-    from maskmatch.workbench.store import Mark
+    from maskmatch.workbench.records import Mark
 
 Marked = Literal["all", "marked", "unmarked", "disagreement", "wrong"]
 Order = Literal["file", "uncertain", "certain", "novel"]
@@ -66,6 +66,7 @@ class ShownText:
         label: The key of its predicted label; None: it is not encoded yet.
         probability: The probability of that label.
         marks: What people say of it.
+        others: The other columns of its row.
     """
 
     id: int
@@ -73,6 +74,7 @@ class ShownText:
     label: int | None
     probability: float
     marks: tuple[Mark, ...]
+    others: Mapping[str, Any]
 
 
 def said(text: str, labels: Sequence[str]) -> str:
@@ -143,6 +145,17 @@ def shown(project: Project, ids: NDArray[np.int64] | list[int]) -> list[ShownTex
             label=int(predictions.keys[number]) if number < len(predictions) else None,
             probability=float(predictions.probabilities[number]) if number < len(predictions) else 0.0,
             marks=tuple(marks.get(number, ())),
+            others=other_columns(content, columns),
         )
-        for number, content in zip(numbers, project.store.texts(numbers), strict=True)
+        for number, (content, columns) in zip(numbers, project.store.rows(numbers), strict=True)
     ]
+
+
+def other_columns(content: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row that are not the text itself, and not empty.
+
+    >>> other_columns("where is it", {"id": 7, "message": "where is it", "note": None})
+    {'id': 7}
+    """
+    shown_anyway = [content] if isinstance(content, str) else list(content.values())
+    return {name: value for name, value in columns.items() if value not in (None, "", *shown_anyway)}

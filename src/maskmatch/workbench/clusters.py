@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maskmatch.label_tools.check.names import content_words
-from maskmatch.workbench.store import plain
+from maskmatch.workbench.records import plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

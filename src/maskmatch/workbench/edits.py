@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from maskmatch.errors import MaskMatchError
-from maskmatch.workbench.store import Labels, ProjectLabel
+from maskmatch.workbench.records import Labels, ProjectLabel
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,11 @@ def change(labels: Labels, key: int, *, name: str, description: str = "", phrase
     """Another name, description or other names for a label."""
     own = labels.find(key)
     new = replace(own, name=name.strip(), description=description.strip(), phrases=phrases)
-    what = f"renamed “{own.name}” to “{new.name}”" if new.name != own.name else f"described “{own.name}” otherwise"
+    what = (
+        f"renamed “{own.name}” to “{new.name}”"
+        if new.name != own.name
+        else f"changed the description or other names of “{own.name}”"
+    )
     return Edit(_with(labels, [new if label.key == key else label for label in labels.labels]), what)
 
 
@@ -82,6 +86,14 @@ def _with(labels: Labels, new: list[ProjectLabel]) -> Labels:
         raise MaskMatchError("A classifier needs at least two labels; add another one first.")
     if not all(label.name.strip() for label in new):
         raise MaskMatchError("A label needs a name.")
+    names: dict[str, int] = {}
+    for label in new:
+        if names.setdefault(label.name.strip().casefold(), label.key) != label.key:
+            raise MaskMatchError(f"Another label is already called “{label.name}”.")
+    for label in new:
+        taken = next((each for each in label.phrases if names.get(each.casefold(), label.key) != label.key), None)
+        if taken is not None:
+            raise MaskMatchError(f"“{taken}” is the name of another label, so it cannot be another name of this one.")
     found = Labels(tuple(new), labels.version)
     found.inside()  # raises if two read alike, or a name is blank
     found.outside()  # raises if a name is the id of another label

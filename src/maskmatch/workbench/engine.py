@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import threading
 import time
 from collections import Counter
@@ -25,15 +26,13 @@ if TYPE_CHECKING:
 
     from maskmatch.prediction.editing import EditablePredictor
     from maskmatch.prediction.pipeline import Pipeline
-    from maskmatch.workbench.store import Labels, Store
+    from maskmatch.workbench.records import Labels
+    from maskmatch.workbench.store import Store
 
 logger = logging.getLogger("maskmatch")
 
 ENCODED_AT_ONCE = 512
 """Texts are encoded, and shown with their predictions, in parts of this size."""
-
-LOOKED_FOR_EVERY = 5.0
-"""Seconds after which texts are looked for that another process has added to the database."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +168,11 @@ class Engine:
                 return
             try:
                 self._encode_all()
-            except Exception as error:  # the page shows it
+                self.error = None
+            except Exception as error:  # the page shows it; texts that are added are tried again
                 logger.exception("encoding failed")
                 self.error = str(error)
-                return
-            self._more.wait(LOOKED_FOR_EVERY)
+            self._more.wait()
 
     def _encode_all(self) -> None:
         total = self.store.count
@@ -193,6 +192,7 @@ class Engine:
                 grown[self._count : last] = part
                 file.write(part.astype(np.float32).tobytes())
                 file.flush()
+                os.fsync(file.fileno())
                 self._count = last
 
     # -- predictions -----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from maskmatch.errors import MaskMatchError
+from maskmatch.evaluation.display import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("maskmatch")
 
-HELD_BACK = 5
-"""One of this many marks that were drawn at random is held back from training, to judge what it brought."""
+HELD_BACK = 2
+"""One of this many marks of the random sample is held back from training, to judge what it brought."""
 
 ENOUGH_TO_JUDGE = 10
 """How many held-back marks it takes to decide whether a classifier is used; with fewer, people choose."""
@@ -56,6 +57,11 @@ class Learning:
         """Whether it still runs."""
         return self._thread.is_alive()
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody has asked it to stop."""
+        return self._cancelled.is_set()
+
     def cancel(self) -> None:
         """Stop at the next step; nothing of it is kept."""
         self._cancelled.set()
@@ -82,7 +88,10 @@ class Learning:
             store.finish_run(self.run, "done", {**figures, "seconds": seconds}, folder)
             self.message = "done"
             if figures["better"]:
-                self._project.choose(self.run)
+                try:
+                    self._project.choose(self.run)
+                except MaskMatchError as error:
+                    store.finish_run(self.run, "failed", {"error": str(error)})
         finally:
             with suppress(OSError):
                 if not (self._project.folder / folder / "maskmatch.json").exists():
@@ -110,17 +119,18 @@ class Learning:
             "texts": sorted(self._rows) if self._kind == "train" else [],
             "held back": len(self._held),
             "better": False,
-            "verdict": f"not used by itself: {len(self._held)} of {ENOUGH_TO_JUDGE} held-back marks",
+            "verdict": f"done; {counted(len(self._held), 'mark')} held back: too few to choose it by itself",
         }
         if self._held:
             held = project.store.texts(list(self._held))
             truth = np.array(list(self._held.values()))
             after = float(np.mean(np.array(matcher.predict(held)) == truth))
             before = float(np.mean(project.engine.predict(self._labels, held).keys == truth))
-            figures |= {"accuracy": round(after, 4), "accuracy before": round(before, 4)}
+            figures |= {"right": round(after * len(held)), "right before": round(before * len(held))}
             if len(self._held) >= ENOUGH_TO_JUDGE:
                 better = after >= before
-                figures |= {"better": better, "verdict": "done" if better else "not used: it is worse"}
+                figures |= {"accuracy": round(after, 4), "accuracy before": round(before, 4), "better": better}
+                figures["verdict"] = "done" if better else "not used: it is worse"
         self._check()
         matcher.save_pretrained(folder)
         return figures

@@ -7,6 +7,7 @@ import json
 import logging
 import secrets
 import threading
+import zlib
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +18,14 @@ from maskmatch.data import iter_examples
 from maskmatch.errors import MaskMatchError
 from maskmatch.files import file_digest, locked
 from maskmatch.serving.loading import load_predictor
+from maskmatch.storage.export.folder import is_export
 from maskmatch.storage.layout import folder_hash, read_config
 from maskmatch.workbench.engine import Engine
 from maskmatch.workbench.layout import Layout
 from maskmatch.workbench.learning import HELD_BACK, Kind, Learning
 from maskmatch.workbench.queue import random_marks
-from maskmatch.workbench.store import ChangedMeanwhileError, Labels, ProjectLabel, Store
+from maskmatch.workbench.records import ChangedMeanwhileError, Labels, ProjectLabel
+from maskmatch.workbench.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +40,7 @@ DATABASE = "project.db"
 NAMES_ALONE = 0
 """The run that reads names alone."""
 
-KINDS = {"names": "names alone", "train": "trained on marks", "adapt": "adapted to the texts"}
+KINDS = {"names": "label names alone", "train": "trained on marks", "adapt": "learnt from unmarked texts"}
 
 MOST_ON_MAP, LEAST_ON_MAP = 3_000, 3
 """How many texts the map shows at most, and at least."""
@@ -49,7 +52,7 @@ class Project:
     Args:
         folder: The folder.
         database: The address of its database; None: SQLite in the folder.
-        model: A classifier or an export that predicts first; None: the embedded default.
+        model: A classifier or an encoder that predicts first; None: the embedded default.
         task: The task of a new project.
         people: Who may open its pages; None: everybody who reaches them.
     """
@@ -102,7 +105,14 @@ class Project:
         self._training: Learning | None = None
         self._choosing = threading.Lock()
         self._map: tuple[tuple[int, list[int]], Layout] | None = None
-        self.engine = self._engine(self.run)
+        try:
+            self.engine = self._engine(self.run)
+        except MaskMatchError as error:
+            if self.run == NAMES_ALONE:
+                raise
+            logger.warning("%s It is left; the names alone predict.", error)
+            self.store.set("run", NAMES_ALONE)
+            self.engine = self._engine(NAMES_ALONE)
 
     def close(self) -> None:
         """Stop what runs in the background."""
@@ -120,7 +130,7 @@ class Project:
         """Add texts, unless exactly these were added before; returns how many."""
         path = Path(source).expanduser() if isinstance(source, str) else None
         digest = _digest(source) if path is None else file_digest(path) if path.is_file() else ""
-        return self._import(source, digest, **reading)
+        return self._import(source, _digest([digest, reading]), **reading)
 
     def import_rows(self, source: Any, **reading: Any) -> int:
         """Add the texts of a file, or of a table in memory, with all of its columns.
@@ -141,7 +151,8 @@ class Project:
                 good = [row for row, why in zip(chunk.table.rows, chunk.table.problems, strict=True) if why is None]
                 yield from ((text, row.fields) for text, row in zip(chunk.texts, good, strict=True))
 
-        count = self.store.import_texts(rows(), digest=digest, source=source if isinstance(source, str) else None)
+        file = {"file": source, **{name: value for name, value in reading.items() if value}}
+        count = self.store.import_texts(rows(), digest=digest, source=file if isinstance(source, str) else None)
         if count:
             self.engine.encode_more()
         return count
@@ -221,6 +232,8 @@ class Project:
 
         if read_config(Path(model)) is None:  # an encoder
             return maskmatch.MaskMatcher.from_pretrained(model, PLACEHOLDERS, task=self.task, verbose=False)
+        if is_export(Path(model)):
+            raise MaskMatchError(f"{model} is an export, which cannot be trained; give the classifier it was made of.")
         predictor = load_predictor(model)
         keys: dict[str, int] = self.store.setting("first keys", {})
         own = {label.name: label for label in predictor.bank.known_labels.labels}
@@ -261,7 +274,7 @@ class Project:
 
     def held_back(self) -> set[int]:
         """The marked texts that training does not see: some of the random sample, always the same."""
-        return {text for text in random_marks(self) if text % HELD_BACK == 0}
+        return {text for text in random_marks(self) if zlib.crc32(str(text).encode()) % HELD_BACK == 0}
 
     @property
     def learnt_from(self) -> frozenset[int]:

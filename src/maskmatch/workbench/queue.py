@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from maskmatch.evaluation.intervals import Interval
     from maskmatch.workbench.project import Project
-    from maskmatch.workbench.store import Mark
+    from maskmatch.workbench.records import Mark
 
 RANDOM_EVERY = 4
 """Each fourth text is drawn at random: accuracy is estimated on these."""

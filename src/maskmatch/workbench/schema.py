@@ -59,6 +59,7 @@ class ChangeRow(Base):
         who: Who made it.
         at: When.
         what: What was done, in words.
+        kind: "labels" or "marks".
         before: The labels, if they changed, and each mark that changed, before; and when the mark after it was made.
         undone: Whether it was undone.
     """
@@ -68,6 +69,7 @@ class ChangeRow(Base):
     who: Mapped[str] = mapped_column(String(200))
     at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
     what: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str] = mapped_column(String(10))
     before: Mapped[dict[str, Any]] = mapped_column(JSON)
     undone: Mapped[bool] = mapped_column(default=False)
     __table_args__ = (Index("changes_undone", "undone", "id"),)

@@ -10,6 +10,7 @@ from maskmatch.data.tables import write_table
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation import evaluate_predictions
 from maskmatch.labels.files import save_labels as write_labels
+from maskmatch.workbench.browse import other_columns
 from maskmatch.workbench.project import NAMES_ALONE, described
 from maskmatch.workbench.queue import random_marks
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from maskmatch.labels import LabelSet
     from maskmatch.workbench.project import Project
 
+NEW, AGAIN = "new-texts.csv", "classifier-again"
 COLUMNS = ("label", "probability", "mark", "who")
 TRAINING, TEST, LABELS, CLASSIFIER = "training.csv", "test.csv", "labels.json", "classifier"
 
@@ -28,6 +30,7 @@ TRAINING, TEST, LABELS, CLASSIFIER = "training.csv", "test.csv", "labels.json", 
 def save_predictions(project: Project, path: Path) -> Path:
     """Write all texts with their columns, predictions and marks; the ending of the file says the format."""
     labels = project.labels
+    project.engine.wait()
     predictions = project.engine.predictions(labels)
     if len(predictions) < project.store.count:
         raise MaskMatchError("The texts are still being encoded; wait until all have predictions.")
@@ -120,24 +123,22 @@ def commands(project: Project, folder: Path) -> list[tuple[str, str]]:
     def quoted(name: str) -> str:
         return shlex.quote(str(folder / name))
 
-    sources = project.store.setting("sources", [])
-    texts = shlex.quote(sources[-1]) if sources else "texts.csv"
     options = f"--labels {quoted(LABELS)} --task {project.task}"
     if project.model is not None:
         options = f"--model {shlex.quote(project.model)} {options}"
     found = []
     if project.kind == "names":
-        found.append(("Classify texts by the labels", f"maskmatch classify {texts} {options} -o predictions.csv"))
+        found.append(("Classify texts by the labels", f"maskmatch classify {NEW} {options} -o predictions.csv"))
     elif project.kind == "adapt":
-        adapt = f"maskmatch classify {texts} {options} --adapt -o predictions.csv"
+        adapt = f"maskmatch classify {NEW} {options} --adapt -o predictions.csv"
         found.append(("Adapt to texts, and classify them", adapt))
     else:
-        found.append(("Train it again", f"maskmatch train {quoted(TRAINING)} {options} -o {quoted(CLASSIFIER)}"))
+        found.append(("Train it again", f"maskmatch train {quoted(TRAINING)} {options} -o {quoted(AGAIN)}"))
     classifier = quoted(CLASSIFIER)
     return [
         *found,
-        ("Judge it", f"maskmatch evaluate {classifier} {quoted(TEST)}"),
-        ("Classify other texts", f"maskmatch predict {classifier} {texts} -o predictions.csv"),
+        ("Measure its accuracy", f"maskmatch evaluate {classifier} {quoted(TEST)}"),
+        ("Classify other texts", f"maskmatch predict {classifier} {NEW} -o predictions.csv"),
         ("Serve it over HTTP", f"maskmatch serve {quoted(f'{CLASSIFIER}-int8')}"),
     ]
 
@@ -169,8 +170,10 @@ def _save_rows(project: Project, path: Path, truth: dict[int, int]) -> Path:
     if not truth:
         raise MaskMatchError("No text is marked with one label yet; mark some on the page Mark.")
     names = {label.key: label.outside().id for label in project.labels.labels}
-    rows = []
-    for text, content in zip(truth, project.store.texts(list(truth)), strict=True):
-        fields = content if isinstance(content, dict) else {find_task(project.task).fields[0]: content}
-        rows.append({**fields, "label": names[truth[text]]})
-    return write_table(path, list(rows[0]), rows)
+    rows, field = [], find_task(project.task).fields[0]
+    for text, (content, columns) in zip(truth, project.store.rows(list(truth)), strict=True):
+        fields = content if isinstance(content, dict) else {field: content}
+        kept = {name: value for name, value in other_columns(content, columns).items() if name.casefold() != "label"}
+        rows.append({**kept, **fields, "label": names[truth[text]]})
+    columns = dict.fromkeys(name for row in rows for name in row)
+    return write_table(path, [*(name for name in columns if name != "label"), "label"], rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,117 +16,30 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from maskmatch.data.cells import json_value
 from maskmatch.errors import MaskMatchError
-from maskmatch.labels import Label, LabelSet
+from maskmatch.labels import LabelSet
+from maskmatch.workbench.records import (
+    Change,
+    ChangedMeanwhileError,
+    ChangeKind,
+    Labels,
+    Mark,
+    ProjectLabel,
+    Undone,
+    plain,
+)
 from maskmatch.workbench.schema import Base, ChangeRow, MarkRow, RunRow, SettingRow, TextRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
 FORMAT = 1
+LOCK = 2312_08726
+"""The number of the lock that a workbench holds in a database on a server."""
+
 IMPORTED_AT_ONCE = 2_000
 MOST_DRAW = 2**31 - 1
-
-
-class ChangedMeanwhileError(MaskMatchError):
-    """Somebody else has changed what an edit is based on."""
-
-
-@dataclass(frozen=True)
-class ProjectLabel:
-    """A label of a project. Its key stays the same whatever it is called.
-
-    Attributes:
-        key: What marks and classifiers of the project call it.
-        id: What predictions call it that leave the project; "" for the name.
-        name: Its name.
-        description: What it means.
-        phrases: Other names.
-        words: Its verbalizer, which the pages do not show.
-        examples: Texts that have it, which the pages do not show.
-    """
-
-    key: int
-    name: str
-    id: Any = ""
-    description: str = ""
-    phrases: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, key: int, label: Label) -> ProjectLabel:
-        """A label with a key."""
-        own = "" if label.id == label.name or label.id_is_name else label.id
-        return cls(key, label.name, own, label.description, label.phrases, label.words, label.examples)
-
-    def inside(self) -> Label:
-        """The label as the project's classifiers have it."""
-        return Label(self.key, self.name, self.description, self.phrases, self.words, self.examples)
-
-    def outside(self) -> Label:
-        """The label as it leaves the project."""
-        id_ = self.name if self.id == "" else self.id
-        return Label(id_, self.name, self.description, self.phrases, self.words, self.examples)
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The labels of a project, and the number of the change that made them."""
-
-    labels: tuple[ProjectLabel, ...]
-    version: int = 0
-
-    @property
-    def names(self) -> dict[int, str]:
-        """The names by key."""
-        return {label.key: label.name for label in self.labels}
-
-    def find(self, key: int) -> ProjectLabel:
-        """A label by its key."""
-        found = next((label for label in self.labels if label.key == key), None)
-        if found is None:
-            raise ChangedMeanwhileError("This label is no longer there; somebody has removed it.")
-        return found
-
-    def inside(self) -> LabelSet:
-        """The label set of the project's classifiers."""
-        return LabelSet(tuple(label.inside() for label in self.labels))
-
-    def outside(self) -> LabelSet:
-        """The label set as it leaves the project."""
-        return LabelSet(tuple(label.outside() for label in self.labels))
-
-
-@dataclass(frozen=True)
-class Mark:
-    """What somebody said of a text."""
-
-    text: int
-    who: str
-    labels: tuple[int, ...]
-    reason: str = ""
-    at: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change of labels or marks."""
-
-    id: int
-    who: str
-    at: datetime
-    what: str
-    undone: bool
-
-
-@dataclass(frozen=True)
-class Undone:
-    """A change that was undone: what it was, and the marks that it took back."""
-
-    what: str
-    marks: tuple[Mark, ...]
 
 
 class Store:
@@ -144,6 +57,7 @@ class Store:
         if self._engine.dialect.name == "sqlite":
             event.listen(self._engine, "connect", _durable)
         self._sessions = sessionmaker(self._engine)
+        self._held = self._hold()
         self._writing = threading.Lock()
         self._drawn: list[int] = []
         try:
@@ -159,19 +73,35 @@ class Store:
         except SQLAlchemyError as error:
             raise MaskMatchError(f"The database cannot be used: {_reason(error)}") from error
 
+    def _hold(self) -> Connection | None:
+        """Keep other workbenches out of a database on a server; the folder of a project has a lock of its own."""
+        if self._engine.dialect.name != "postgresql":
+            return None
+        try:
+            connection = self._engine.connect()
+            if not connection.scalar(select(func.pg_try_advisory_lock(LOCK))):
+                connection.close()
+                raise MaskMatchError("This database is open in another workbench; close that first.")
+            connection.commit()  # the lock is the connection's, not the transaction's
+        except SQLAlchemyError as error:
+            raise MaskMatchError(f"The database cannot be used: {_reason(error)}") from error
+        return connection
+
     def close(self) -> None:
         """Close all connections."""
+        if self._held is not None:
+            self._held.close()
         self._engine.dispose()
 
     @contextmanager
     def _read(self) -> Iterator[Session]:
-        with self._sessions() as session:
+        with _plain_errors(), self._sessions() as session:
             yield session
 
     @contextmanager
     def _write(self) -> Iterator[Session]:
         """A transaction: all of it is there afterwards, or nothing."""
-        with self._writing, self._sessions.begin() as session:
+        with _plain_errors(), self._writing, self._sessions.begin() as session:
             yield session
 
     # -- settings --------------------------------------------------------------------------------------------
@@ -196,24 +126,28 @@ class Store:
             return session.scalar(select(func.count()).select_from(TextRow)) or 0
 
     def import_texts(
-        self, rows: Iterable[tuple[Any, Mapping[str, Any]]], *, digest: str | None = None, source: str | None = None
+        self,
+        rows: Iterable[tuple[Any, Mapping[str, Any]]],
+        *,
+        digest: str | None = None,
+        source: Mapping[str, Any] | None = None,
     ) -> int | None:
         """Add texts with the columns that they came with, all or none.
 
         Args:
             rows: The texts and their columns.
             digest: What identifies them; if texts with this digest are there, nothing is added.
-            source: The file that they came from.
+            source: The file that they came from, and how it was read.
 
         Returns:
             How many were added; None if they are there already.
         """
-        iterator = iter(rows)
+        iterator = iter(list(rows))  # read before the database is locked
         with self._write() as session:
             if digest is not None and not _append(session, "imported", digest):
                 return None
             if source is not None:
-                _append(session, "sources", source)
+                _append(session, "sources", dict(source))
             first = count = session.scalar(select(func.count()).select_from(TextRow)) or 0
             rng = random.Random(first)  # other numbers for each import
             while part := list(islice(iterator, IMPORTED_AT_ONCE)):
@@ -223,7 +157,7 @@ class Store:
                         {
                             "id": count + place,
                             "content": content,
-                            "plain": plain(content).lower().replace("\0", ""),  # PostgreSQL refuses it in text
+                            "plain": _searched(content, columns),
                             "columns": json_value(columns),
                             "draw": rng.randrange(MOST_DRAW),
                         }
@@ -297,6 +231,7 @@ class Store:
         who: str,
         expected: int,
         moved: Mapping[int, int] | None = None,
+        marks: Sequence[Mark] = (),
     ) -> Labels:
         """Take other labels. Marks of labels that are gone lose them, or get the one that they moved to.
 
@@ -306,6 +241,7 @@ class Store:
             who: Who does it.
             expected: The version of the labels that this is based on.
             moved: The key that takes the marks of a key that is gone.
+            marks: Marks that are made with it.
         """
         LabelSet(tuple(label.inside() for label in labels))  # raises if two read alike
         stay, moved = {label.key for label in labels}, dict(moved or {})
@@ -313,14 +249,15 @@ class Store:
             old = _labels(session, locked=True)
             if old.version != expected:
                 raise ChangedMeanwhileError("Somebody has changed the labels meanwhile; look at them again.")
-            marks = [_mark(row) for row in session.scalars(select(MarkRow))]
-            gone = [mark for mark in marks if not stay.issuperset(mark.labels)]
+            every = [_mark(row) for row in session.scalars(select(MarkRow))]
+            gone = [mark for mark in every if not stay.issuperset(mark.labels)]
             changed: list[tuple[Mark, Mark | None]] = []
             for mark in gone:
                 kept = tuple(dict.fromkeys(moved.get(key, key) for key in mark.labels if moved.get(key, key) in stay))
                 changed.append((mark, replace(mark, labels=kept) if kept else None))
                 _put(session, *changed[-1])
-            change = _log(session, who, what, old, [(mark.text, mark.who, mark, after) for mark, after in changed])
+            log = [(mark.text, mark.who, mark, after) for mark, after in changed]
+            change = _log(session, who, what, old, [*log, *_make_marks(session, marks)])
             _set(session, "labels", {"labels": [asdict(label) for label in labels], "version": change})
             _set(session, "next key", max([_next_key(session), *(label.key + 1 for label in labels)]))
             return _labels(session)
@@ -338,17 +275,10 @@ class Store:
             known = {label.key for label in _labels(session, locked=True).labels}
             if not all(known.issuperset(mark.labels) for mark in marks):
                 raise ChangedMeanwhileError("This label is no longer there; somebody has removed it.")
-            before = [(mark.text, mark.who, session.get(MarkRow, (mark.text, mark.who))) for mark in marks]
-            kept = [
-                (text, person, None if row is None else _mark(row), mark)
-                for (text, person, row), mark in zip(before, marks, strict=True)
-            ]
-            for _, _, old, mark in kept:  # a text that was drawn at random stays in the sample
-                _put(session, old, mark if old is None or old.reason != "random" else replace(mark, reason="random"))
-            _log(session, who, what, None, kept)
+            _log(session, who, what, None, _make_marks(session, marks))
 
-    def undo(self, who: str) -> Undone | None:
-        """Undo the last change of a person that is not undone; returns what it was, None if there is none.
+    def undo(self, who: str, kind: ChangeKind) -> Undone | None:
+        """Undo a person's last change of labels, or of marks; returns what it was, None if there is none.
 
         A mark that was changed again since stays as it is. One that had a label that is gone loses it.
         """
@@ -356,7 +286,7 @@ class Store:
             _labels(session, locked=True)
             row = session.scalar(
                 select(ChangeRow)
-                .where(ChangeRow.undone.is_(False), ChangeRow.who == who)
+                .where(ChangeRow.undone.is_(False), ChangeRow.who == who, ChangeRow.kind == kind)
                 .order_by(ChangeRow.id.desc())
                 .limit(1)
             )
@@ -379,11 +309,11 @@ class Store:
             row.undone = True
             return Undone(row.what, tuple(taken_back))
 
-    def changes(self, most: int = 50) -> list[Change]:
-        """The last changes, newest first."""
+    def changes(self, kind: ChangeKind, most: int = 50) -> list[Change]:
+        """The last changes of labels, or of marks, newest first."""
         with self._read() as session:
-            rows = session.scalars(select(ChangeRow).order_by(ChangeRow.id.desc()).limit(most))
-            return [Change(row.id, row.who, row.at, row.what, row.undone) for row in rows]
+            found = select(ChangeRow).where(ChangeRow.kind == kind).order_by(ChangeRow.id.desc()).limit(most)
+            return [Change(row.id, row.who, _zoned(row.at), row.what, row.undone) for row in session.scalars(found)]
 
     # -- runs ------------------------------------------------------------------------------------------------
 
@@ -411,11 +341,6 @@ class Store:
             ]
 
 
-def plain(content: Any) -> str:
-    """A text as one string, for people and for search."""
-    return content if isinstance(content, str) else " · ".join(str(value) for value in content.values())
-
-
 def _now() -> datetime:
     return datetime.now(timezone.utc)
 
@@ -441,12 +366,14 @@ def _set(session: Session, name: str, value: Any) -> None:
     session.flush()
 
 
-def _append(session: Session, name: str, value: str) -> bool:
-    """Append to a setting that is a list; returns whether it was not in it."""
+def _append(session: Session, name: str, value: Any) -> bool:
+    """Append to a setting that is a list, unless it is in it; returns whether it was not."""
     row = session.get(SettingRow, name, with_for_update=True)
-    known: list[str] = [] if row is None else row.value
+    known: list[Any] = [] if row is None else row.value
+    if value in known:
+        return False
     _set(session, name, [*known, value])
-    return value not in known
+    return True
 
 
 def _next_key(session: Session) -> int:
@@ -467,9 +394,39 @@ def _labels(session: Session, *, locked: bool = False) -> Labels:
 
 
 def _mark(row: MarkRow) -> Mark:
+    return Mark(row.text, row.who, tuple(row.labels), row.reason, _zoned(row.at))
+
+
+def _zoned(at: datetime) -> datetime:
     # SQLite drops the zone; PostgreSQL gives that of its session.
-    at = row.at.astimezone(timezone.utc) if row.at.tzinfo else row.at.replace(tzinfo=timezone.utc)
-    return Mark(row.text, row.who, tuple(row.labels), row.reason, at)
+    return at.astimezone(timezone.utc) if at.tzinfo else at.replace(tzinfo=timezone.utc)
+
+
+def _make_marks(session: Session, marks: Sequence[Mark]) -> list[tuple[int, str, Mark | None, Mark | None]]:
+    """Make marks; returns each with what was there before."""
+    made: list[tuple[int, str, Mark | None, Mark | None]] = []
+    for mark in marks:
+        row = session.get(MarkRow, (mark.text, mark.who))
+        old = None if row is None else _mark(row)
+        # A text that was drawn at random stays in the sample.
+        new = mark if old is None or old.reason != "random" else replace(mark, reason="random")
+        _put(session, old, new)
+        made.append((mark.text, mark.who, old, new))
+    return made
+
+
+def _searched(content: Any, columns: Mapping[str, Any]) -> str:
+    """What search looks through: the text and all other columns, in lower case."""
+    others = (str(value) for value in columns.values() if value is not None and value != content)
+    return " ".join([plain(content), *others]).lower().replace("\0", "")  # PostgreSQL refuses NUL in text
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise MaskMatchError(f"The database cannot be used: {_reason(error)}") from error
 
 
 def _put(session: Session, old: Mark | None, new: Mark | None) -> None:
@@ -512,7 +469,8 @@ def _log(
             for text, person, old, new in marks
         ],
     }
-    row = ChangeRow(who=who, at=_now(), what=what, before=before, undone=False)
+    kind = "marks" if labels is None else "labels"
+    row = ChangeRow(who=who, at=_now(), what=what, kind=kind, before=before, undone=False)
     session.add(row)
     session.flush()
     return row.id

@@ -24,7 +24,7 @@ from maskmatch.workbench import edits
 from maskmatch.workbench.browse import Filter, find, shown
 from maskmatch.workbench.project import Project
 from maskmatch.workbench.queue import suggest
-from maskmatch.workbench.store import Mark
+from maskmatch.workbench.records import Mark
 from maskmatch_lab.benchmarks.common import finished_cells, label_names, load_split, parser, write_results
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from nicegui import run, ui
 
 from maskmatch.prediction.occlusion import explain
 from maskmatch.workbench.queue import similar_marked
-from maskmatch.workbench.store import plain
+from maskmatch.workbench.records import plain
 
 if TYPE_CHECKING:
     from maskmatch.evaluation.explanation.result import ExplainedLabel, Explanation

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
     from maskmatch.workbench.project import Project
 
+logger = logging.getLogger("maskmatch")
 Made = TypeVar("Made", bound=ui.element)
 
 PAGES = {"/": "Texts", "/labels": "Labels", "/mark": "Mark", "/map": "Map", "/learn": "Learn", "/ship": "Ship"}
@@ -63,9 +67,12 @@ table.plain .q-btn { margin-top: -4px; }
   table.plain tr { border-bottom: 1px solid var(--line); padding: 6px 0; }
   table.plain td, table.plain td.number { display: inline-block; border: 0; padding: 2px 8px; text-align: left; }
   table.plain td:first-child { display: block; }
+  table.plain td[data-title]:not(:empty)::before { content: attr(data-title) ": "; color: var(--soft); }
+  table.plain td[data-title] > * { display: inline; }
 }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 1px; }
 .finding { border-left: 3px solid #c77700; padding-left: 8px; margin: 4px 0; }
+.sr-only { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 code { overflow-wrap: anywhere; }
 .box p { margin: 0 0 8px; }
 .q-btn { text-transform: none; }
@@ -102,7 +109,7 @@ def frame(project: Project, path: str) -> Iterator[None]:
         progress = ui.label().classes("soft").props('role="status"')
         if project.people is None:
             name = ui.input("Your name", value=who()).props('dense input-class="w-32"').classes("who")
-            name.on("change", lambda: _rename(str(name.value or "").strip() or NOBODY))
+            name.on("change", lambda: _rename(str(name.value or "").strip() or NOBODY, path))
         else:
             ui.label(who()).classes("who")
             ui.button("Sign out", on_click=_sign_out).props("flat dense")
@@ -155,12 +162,13 @@ def other_label(names: Mapping[int, str], take: Callable[[int], object]) -> None
     field.props("dense").classes("w-48")
 
 
-NOBODY = "me"
+NOBODY, LONGEST_NAME = "me", 200
 
 
-def _rename(name: str) -> None:
+def _rename(name: str, path: str) -> None:
     app.storage.user["who"] = name
-    ui.navigate.reload()
+    if path == "/mark":  # its texts and figures are those of the person
+        ui.navigate.reload()
 
 
 def _sign_out() -> None:
@@ -170,7 +178,7 @@ def _sign_out() -> None:
 
 def who() -> str:
     """The person at this browser."""
-    return str(app.storage.user.get("who") or NOBODY)
+    return str(app.storage.user.get("who") or NOBODY)[:LONGEST_NAME]
 
 
 def complain(message: str) -> None:
@@ -181,11 +189,28 @@ def complain(message: str) -> None:
 def trying(work: Callable[..., Any]) -> Callable[..., Any]:
     """A handler that shows what a user did wrong instead of failing."""
 
+    @functools.wraps(work)  # NiceGUI passes the event to what takes one
     def run(*arguments: Any) -> Any:
         try:
-            return work(*arguments)
-        except MaskMatchError as error:
-            complain(str(error))
+            found = work(*arguments)
+        except Exception as error:  # a mistake of ours is shown, too
+            _show_error(error)
+            return None
+        return later(found) if inspect.isawaitable(found) else found
+
+    async def later(found: Any) -> Any:
+        try:
+            return await found
+        except Exception as error:
+            _show_error(error)
             return None
 
     return run
+
+
+def _show_error(error: Exception) -> None:
+    if isinstance(error, MaskMatchError):
+        complain(str(error))
+    else:
+        logger.exception("the workbench failed")
+        complain(f"Something went wrong: {error}. The terminal has the details.")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nicegui import ui
+from nicegui import run, ui
 
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation.display import counted
 from maskmatch.workbench import edits
 from maskmatch.workbench.pages.frame import frame, named, trying, who
-from maskmatch.workbench.store import plain
+from maskmatch.workbench.records import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from maskmatch.workbench.edits import Edit
     from maskmatch.workbench.engine import Effect
     from maskmatch.workbench.project import Project
+    from maskmatch.workbench.records import Labels
+
+    Make = Callable[[Labels], Edit]
 
 MOST_MOVES, EXAMPLES = 5, 2
 
@@ -31,7 +35,9 @@ class LabelsPage:
         self.project = project
         self.labels = project.labels
         self.edit: Edit | None = None
-        self.problem = ""
+        self.problem, self.note = "", ""
+        self._make: Make | None = None
+        self._turn = 0  # counts what was typed: only the effect of the last is shown
 
     def build(self) -> None:
         """Show the page."""
@@ -40,6 +46,7 @@ class LabelsPage:
                 self.table()
             self.box = named(ui.element("section"), "Editor").classes("box editor")
             self._close()
+            ui.timer(3.0, trying(self._follow))
 
     # -- the list --------------------------------------------------------------------------------------------
 
@@ -47,12 +54,9 @@ class LabelsPage:
     def table(self) -> None:
         """All labels."""
         counts = self.project.engine.predictions(self.labels).counts
-        marks: dict[int, int] = {}
-        for mark in self.project.store.marks():
-            for key in mark.labels:
-                marks[key] = marks.get(key, 0) + 1
+        marks = self._marks()
         with ui.element("div").classes("bar"):
-            ui.button("Add a label", on_click=self._begin_adding).props("outline")
+            ui.button("Add a label", on_click=trying(self._begin_adding)).props("outline")
             ui.button("Undo", on_click=trying(self._undo)).props("flat")
         with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
             with ui.element("thead"), ui.element("tr"):
@@ -80,10 +84,11 @@ class LabelsPage:
                             self._action("Down", label.name, partial(self._move, label.key, 1))
         ui.html("<h2>History</h2>", sanitize=False)
         with ui.element("ul"):
-            for change in self.project.store.changes(12):
+            for change in self.project.store.changes("labels", 12):
                 with ui.element("li").classes("soft"):
                     state = " (undone)" if change.undone else ""
-                    ui.label(f"{change.at:%Y-%m-%d %H:%M} {change.who or 'nobody'}: {change.what}{state}")
+                    by = f"{change.who}: " if change.who else ""
+                    ui.label(f"{change.at.astimezone():%Y-%m-%d %H:%M} {by}{change.what}{state}")
 
     @staticmethod
     def _action(title: str, name: str, work: Callable[[], Any]) -> None:
@@ -93,14 +98,14 @@ class LabelsPage:
 
     def _close(self) -> None:
         """Show that nothing is being edited."""
-        self.edit, self.problem = None, ""
+        self._make, self.edit, self.problem, self.note = None, None, "", ""
         self.box.clear()
         with self.box:
             ui.label("Choose a label to change, or add one. You see what it would change before you keep it.")
 
-    def _open(self, title: str, fields: Callable[[], None]) -> None:
+    def _open(self, title: str, fields: Callable[[], None], note: str = "") -> None:
         """Show the editor with some fields, and below them the effect."""
-        self.edit, self.problem = None, ""
+        self._make, self.edit, self.problem, self.note = None, None, "", note
         self.box.clear()
         with self.box:
             ui.html(f"<h2>{html.escape(title)}</h2>", sanitize=False)
@@ -115,24 +120,28 @@ class LabelsPage:
         label = self.labels.find(key)
 
         def fields() -> None:
-            make = partial(edits.change, self.labels, key)
-            self._name_fields(label.name, label.description, ", ".join(label.phrases), make)
+            self._name_fields(label.name, label.description, ", ".join(label.phrases), partial(edits.change, key=key))
 
         self._open(f"Change “{label.name}”", fields)
 
     def _begin_adding(self) -> None:
         key = self.project.store.new_key()
-        self._open("Add a label", lambda: self._name_fields("", "", "", partial(edits.add, self.labels, key)))
+        self._open("Add a label", lambda: self._name_fields("", "", "", partial(edits.add, key=key)))
 
     def _name_fields(self, name: str, description: str, phrases: str, make: Callable[..., Edit]) -> None:
-        def changed() -> None:
-            given = [part.strip() for part in str(others.value or "").split(",") if part.strip()]
-            name = str(own.value or "")
-            self._show(lambda: make(name=name, description=str(means.value or ""), phrases=tuple(given)))
+        async def changed() -> None:
+            parts = (part.strip() for part in str(others.value or "").split(","))
+            given: dict[str, Any] = {
+                "name": str(own.value or ""),
+                "description": str(means.value or ""),
+                "phrases": tuple(dict.fromkeys(part for part in parts if part)),
+            }
+            await self._show(partial(make, **given))
 
-        own = ui.input("Name", value=name, on_change=changed).props("autofocus debounce=150").classes("w-full")
-        means = ui.input("What it means", value=description, on_change=changed).props("debounce=150").classes("w-full")
-        others = ui.input("Other names, separated by commas", value=phrases, on_change=changed)
+        change = trying(changed)
+        own = ui.input("Name", value=name, on_change=change).props("autofocus debounce=150").classes("w-full")
+        means = ui.input("What it means", value=description, on_change=change).props("debounce=150").classes("w-full")
+        others = ui.input("Other names, separated by commas", value=phrases, on_change=change)
         others.props("debounce=150").classes("w-full")
 
     def _begin_merging(self, key: int) -> None:
@@ -140,9 +149,8 @@ class LabelsPage:
         others = {other.key: other.name for other in self.labels.labels if other.key != key}
 
         def fields() -> None:
-            ui.select(
-                others, label="Into", on_change=lambda e: self._show(lambda: edits.merge(self.labels, key, e.value))
-            ).classes("w-full")
+            into = ui.select(others, label="Into").classes("w-full")
+            into.on_value_change(trying(lambda: self._show(partial(edits.merge, key=key, into=into.value))))
 
         self._open(f"Merge “{label.name}”", fields)
 
@@ -150,36 +158,48 @@ class LabelsPage:
         label = self.labels.find(key)
         keys: list[int] = []
 
-        def changed(event: Any) -> None:
+        async def changed(event: Any) -> None:
             names = [part.strip() for part in str(event.value or "").split(",") if part.strip()]
             while len(keys) < len(names) - 1:
                 keys.append(self.project.store.new_key())
-            self._show(lambda: edits.split(self.labels, key, names, keys[: max(0, len(names) - 1)]))
+            await self._show(partial(edits.split, key=key, names=names, keys=keys[: max(0, len(names) - 1)]))
 
         def fields() -> None:
-            ui.input("Names, separated by commas", value=label.name, on_change=changed).props("debounce=150").classes(
-                "w-full"
-            )
+            field = ui.input("Names, separated by commas", value=label.name, on_change=trying(changed))
+            field.props("debounce=150").classes("w-full")
 
-        self._open(f"Split “{label.name}”", fields)
+        count = self._marks().get(key, 0)
+        note = f"Its {counted(count, 'mark')} stay with the first name; mark texts of the others anew." if count else ""
+        self._open(f"Split “{label.name}”", fields, note)
 
-    def _begin_removing(self, key: int) -> None:
-        self._open(f"Remove “{self.labels.find(key).name}”", lambda: None)
-        self._show(lambda: edits.remove(self.labels, key))
+    async def _begin_removing(self, key: int) -> None:
+        count = self._marks().get(key, 0)
+        note = f"Its {counted(count, 'mark')} are removed as well." if count else ""
+        self._open(f"Remove “{self.labels.find(key).name}”", lambda: None, note)
+        await self._show(partial(edits.remove, key=key))
 
-    def _show(self, make: Callable[[], Edit]) -> None:
+    async def _show(self, make: Make) -> None:
         """Show the effect of an edit, which is not kept yet."""
+        self._make, self._turn = make, self._turn + 1
+        turn, labels = self._turn, self.labels
         try:
-            self.edit, self.problem = make(), ""
+            self.edit, self.problem = make(labels), ""
         except MaskMatchError as error:
             self.edit, self.problem = None, str(error)
+        edit = self.edit
+        found = None
+        if edit is not None:
+            found = await run.io_bound(self.project.engine.preview, labels, edit.labels, self.project.truth())
+        if turn != self._turn:  # something else was typed meanwhile
+            return
         self.effect.clear()
         with self.effect:
-            if self.edit is None:
+            if edit is None or found is None:
                 ui.label(self.problem)
                 return
-            found = self.project.engine.preview(self.labels, self.edit.labels, self.project.truth())
-            self._figures(found, self.edit)
+            if self.note:
+                ui.label(self.note).classes("finding")
+            self._figures(found, edit)
 
     def _figures(self, found: Effect, edit: Edit) -> None:
         names = {**self.labels.names, **edit.labels.names}
@@ -208,10 +228,16 @@ class LabelsPage:
 
     # -- keeping ---------------------------------------------------------------------------------------------
 
-    def _keep(self) -> None:
+    async def _keep(self) -> None:
         if self.edit is None:
             raise MaskMatchError(self.problem or "There is nothing to keep yet; change something first.")
-        self._store(self.edit)
+        if self.project.labels.version == self.labels.version:
+            self._store(self.edit)
+            return
+        self._renew()
+        if self._make is not None:
+            await self._show(self._make)
+        raise MaskMatchError("Somebody has changed the labels meanwhile. Look at the effect again, then keep it.")
 
     def _store(self, edit: Edit) -> None:
         self.project.store.set_labels(
@@ -221,17 +247,31 @@ class LabelsPage:
         self._again()
 
     def _move(self, key: int, by: int) -> None:
+        self._renew()
         edit = edits.move(self.labels, key, by)
         if edit.labels != self.labels:
             self._store(edit)
 
     def _undo(self) -> None:
-        undone = self.project.store.undo(who())
+        undone = self.project.store.undo(who(), "labels")
         ui.notify("There is nothing to undo." if undone is None else f"Undone: {undone.what}.")
         self._again()
 
-    def _again(self) -> None:
+    async def _follow(self) -> None:
+        """Show what others have changed; an edit that is open stays, with its new effect."""
+        if self.project.labels.version != self.labels.version:
+            self._renew()
+            if self._make is not None:
+                await self._show(self._make)
+
+    def _renew(self) -> None:
         self.labels = self.project.labels
-        self.edit = None
         self.table.refresh()
+
+    def _again(self) -> None:
+        self._renew()
         self._close()
+
+    def _marks(self) -> dict[int, int]:
+        """How many marks each label has."""
+        return Counter(key for mark in self.project.store.marks() for key in mark.labels)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nicegui import run, ui
 
+from maskmatch.evaluation.display import counted
 from maskmatch.workbench.curve import learning_curve
 from maskmatch.workbench.learning import ENOUGH_TO_JUDGE
 from maskmatch.workbench.pages.frame import frame, named, trying, who
@@ -36,8 +37,8 @@ class LearnPage:
             self.place = ui.element("div")
             with self.place:
                 ui.label("This is being computed.").classes("soft").props('role="status"')
-            ui.timer(0.1, self._compute_curve, once=True)
-            ui.timer(1.0, self._follow)
+            ui.timer(0.1, trying(self._compute_curve), once=True)
+            ui.timer(1.0, trying(self._follow))
 
     @ui.refreshable_method
     def controls(self) -> None:
@@ -47,21 +48,22 @@ class LearnPage:
         marks = len(self.project.truth())
         with ui.element("section").classes("box").props('aria-label="Train"'):
             ui.label(
-                f"{marks:,} texts are marked with one label. Training takes some minutes. A fifth of the marks that "
-                f"were drawn at random is held back. From {ENOUGH_TO_JUDGE} of them on, they decide whether the result "
-                "is used; with fewer, you choose. Adapting needs no marks, and takes seconds."
+                f"{counted(marks, 'text')} marked with one label. Training takes some minutes. Half of the marks that "
+                f"were drawn at random are held back to judge it. With {ENOUGH_TO_JUDGE} or more of them, the better "
+                "classifier is chosen by itself; with fewer, you choose. Learning from unmarked texts takes seconds."
             )
             with ui.element("div").classes("bar").style("margin-top:8px"):
                 ui.button("Train", on_click=trying(lambda: self._train("train"))).props("outline").set_enabled(
                     not running
                 )
-                ui.button("Adapt to the texts", on_click=trying(lambda: self._train("adapt"))).props(
+                ui.button("Learn from unmarked texts", on_click=trying(lambda: self._train("adapt"))).props(
                     "outline"
                 ).set_enabled(not running)
                 if running and training is not None:
                     ui.linear_progress(training.share, show_value=False).props('aria-label="Progress"').classes("w-64")
                     ui.label(f"{training.message}, {training.share:.0%}").props('role="status"')
-                    ui.button("Cancel", on_click=self._cancel).props("flat")
+                    cancel = ui.button("Cancel", on_click=trying(self._cancel)).props("flat")
+                    cancel.set_enabled(not training.cancelled)
 
     @ui.refreshable_method
     def table(self) -> None:
@@ -118,9 +120,8 @@ class LearnPage:
             ui.label("With some marks of each label, this shows how the accuracy grows with them.").classes("soft")
             return
         ui.label(
-            f"With {found.marks:,} marks, a simple classifier on the vectors of the texts is right in "
-            f"{found.accuracies[-1]:.0%} of the others (cross-validation). {found.more} more marks would probably "
-            f"bring {100 * found.gain:+.0f} points."
+            f"Estimated by a simple classifier on your {found.marks:,} marks: right in {found.accuracies[-1]:.0%} now. "
+            f"{found.more} more marks would probably bring {100 * found.gain:+.0f} points."
         )
         points = [[count, round(100 * each, 1)] for count, each in zip(found.counts, found.accuracies, strict=True)]
         expected = [points[-1], [found.marks + found.more, round(100 * (found.accuracies[-1] + found.gain), 1)]]
@@ -143,6 +144,10 @@ class LearnPage:
         accuracy = ""
         if "accuracy" in figures:
             accuracy = f"{figures['accuracy']:.0%} of {figures['held back']} (before: {figures['accuracy before']:.0%})"
+        elif "right" in figures:
+            accuracy = (
+                f"{figures['right']} of {figures['held back']} right (before: {figures['right before']}); too few"
+            )
         name = described(row["id"], row["kind"])
         cells = (
             name,
@@ -159,7 +164,7 @@ class LearnPage:
                 if row["id"] == current:
                     ui.label("predicts now").style("font-weight:600")
                 elif row["state"] == "done":
-                    named(ui.button("Use", on_click=partial(self._choose, row["id"])), f"Use: {name}").props(
+                    named(ui.button("Use", on_click=trying(partial(self._choose, row["id"]))), f"Use: {name}").props(
                         "flat dense"
                     )
 
@@ -170,7 +175,7 @@ class LearnPage:
     async def _cancel(self) -> None:
         training = self.project.training
         if training is not None:
-            training.message = "cancelling"
+            training.message = "it stops at the next step"
             self._again()
             await run.io_bound(training.cancel)
         self._again()

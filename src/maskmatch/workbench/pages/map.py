@@ -6,28 +6,33 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from nicegui import ui
+from nicegui import run, ui
 
+from maskmatch.evaluation.display import counted
 from maskmatch.workbench import edits
 from maskmatch.workbench.clusters import typical_words, uncovered
 from maskmatch.workbench.pages.frame import frame, named, trying, who
-from maskmatch.workbench.store import Mark, plain
+from maskmatch.workbench.records import Mark, plain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maskmatch.workbench.clusters import Group
     from maskmatch.workbench.layout import Layout, View
     from maskmatch.workbench.project import Project
 
 GOLDEN_ANGLE = 137.5
 """Hues that are this far apart stay different, however many there are."""
 
+UNUSED = -1
+"""The key of a label that is not made yet."""
+
 NEAREST = 10
 """A label is drawn amid this many of its most probable texts."""
 
 Colouring = Literal["label", "probability", "mark"]
 COLOURINGS: dict[Colouring, str] = {"label": "predicted label", "probability": "probability", "mark": "mark"}
-VIEWS: dict[View, str] = {"pca": "principal components", "umap": "UMAP"}
+VIEWS: dict[View, str] = {"pca": "quick (principal components)", "umap": "grouped (UMAP)"}
 PROBABILITIES = (0.0, 0.25, 0.5, 0.75, 0.9)
 """Texts are coloured by which of these their probability has reached."""
 
@@ -37,28 +42,41 @@ class MapPage:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.texts: list[int]
-        self.layout: Layout | None
-        self.texts, self.layout = project.map() or ([], None)
-        self.view: View = "pca" if self.layout is None or not self.layout.ready else "umap"
+        self.texts: list[int] = []
+        self.layout: Layout | None = None
+        self.groups: list[Group] = []
+        self.view: View = "pca"
         self.colouring: Colouring = "label"
         self.circled: list[int] = []
-        self.marking = True
+        self.marking = False
 
     def build(self) -> None:
         """Show the page."""
         with frame(self.project, "/map"):
-            if self.layout is None:
+            self.place = ui.element("div")
+            with self.place:
+                ui.label("The map is being made.").classes("soft").props('role="status"')
+            ui.timer(0.1, trying(self._load), once=True)
+
+    async def _load(self) -> None:
+        """Compute what takes some seconds with many texts, and show it."""
+        found = await run.io_bound(self.project.map)
+        self.groups = await run.io_bound(uncovered, self.project) or []
+        self.place.clear()
+        with self.place:
+            if found is None:
                 ui.label("The first texts are still being encoded; come back in a moment.")
                 return
+            self.texts, self.layout = found
+            self.view = "umap" if self.layout.ready else "pca"
             with ui.element("div").classes("two"):
                 with ui.element("div"):
                     self.controls()
                     self.chart(self.layout)
-                self.box = named(ui.element("section"), "Circled texts").classes("box")
+                self.box = named(ui.element("section"), "Texts for a label").classes("box")
                 self._show_uncovered()
             if not self.layout.ready:
-                self.timer = ui.timer(1.0, partial(self._follow, self.layout))
+                self.timer = ui.timer(1.0, trying(partial(self._follow, self.layout)))
 
     @ui.refreshable_method
     def controls(self) -> None:
@@ -69,7 +87,7 @@ class MapPage:
                 COLOURINGS, value=self.colouring, label="Colour by", on_change=lambda e: self._draw(colouring=e.value)
             ).props("dense").classes("w-48")
             views = {view: title for view, title in VIEWS.items() if view in self.layout.places}
-            ui.select(views, value=self.view, label="Places by", on_change=lambda e: self._draw(view=e.value)).props(
+            ui.select(views, value=self.view, label="Layout", on_change=lambda e: self._draw(view=e.value)).props(
                 "dense"
             ).classes("w-48")
             if not self.layout.ready and not self.layout.failed:
@@ -91,6 +109,9 @@ class MapPage:
     @ui.refreshable_method
     def chart(self, layout: Layout) -> None:
         """The map."""
+        if max(self.texts) >= self.project.engine.encoded:
+            ui.label("The texts are being encoded by another classifier; come back in a moment.")
+            return
         points = layout.places[self.view]
         contents = [plain(text) for text in self.project.store.texts(self.texts)]
         series = [
@@ -110,17 +131,17 @@ class MapPage:
             "tooltip": {":formatter": "p => p.name.replace(/</g, '&lt;')"},
             "legend": {"type": "scroll", "textStyle": {"color": "#888"}, "data": [each["name"] for each in series]},
             "brush": {"toolbox": ["polygon", "rect", "clear"], "xAxisIndex": 0},
-            "grid": {"left": 8, "right": 8, "top": 44, "bottom": 44},
+            "grid": {"left": 60, "right": 60, "top": 44, "bottom": 44},
             "xAxis": {"show": False, "scale": True},
             "yAxis": {"show": False, "scale": True},
             "series": [*series, self._names(points)],
         }
         ui.label(
             f"{len(self.texts):,} of {self.project.store.count:,} texts. Near points are texts that the encoder finds "
-            "alike. A label's name is where its most probable texts are."
+            "alike. A label's name is where its most probable texts are; names that overlap are hidden."
         ).classes("soft")
         chart = ui.echart(options).style("height: 560px; width: 100%")
-        chart.on("chart:brushEnd", lambda event: self._circle(points, event.args))
+        chart.on("chart:brushEnd", trying(lambda event: self._circle(points, event.args)))
 
     def _groups(self) -> list[tuple[str, str, NDArray[np.int64]]]:
         """The points of each colour, with what they have in common."""
@@ -168,19 +189,16 @@ class MapPage:
 
     def _show_uncovered(self) -> None:
         """What can be circled, and groups of texts that no label covers."""
+        self.box.clear()
+        self.circled = []
         with self.box:
             ui.label("Circle texts with the lasso above the map, to make a label of them.")
-            groups = uncovered(self.project)
-            if not groups:
+            if not self.groups:
                 return
             ui.html("<h2>Texts that no label covers well</h2>", sanitize=False)
-            for group in groups:
+            for group in self.groups:
                 title = f"{len(group.texts)} texts: {', '.join(group.words) or 'no typical words'}"
-                ui.button(title, on_click=lambda texts=group.texts: self._look_at(texts)).props("flat dense align=left")
-
-    def _look_at(self, texts: tuple[int, ...]) -> None:
-        self.circled = list(texts)
-        self._show_circled()
+                ui.button(title, on_click=partial(self._look_at, list(group.texts))).props("flat dense align=left")
 
     def _circle(self, points: NDArray[np.float64], args: dict[str, Any]) -> None:
         inside = np.zeros(len(points), bool)
@@ -194,35 +212,58 @@ class MapPage:
                 inside |= (x >= left) & (x <= right) & (y >= low) & (y <= high)
             else:
                 inside |= in_polygon(points, np.array(ranges, float))
-        self.circled = [self.texts[place] for place in np.flatnonzero(inside).tolist()]
-        self._show_circled()
+        self._look_at([self.texts[place] for place in np.flatnonzero(inside).tolist()])
 
-    def _show_circled(self) -> None:
+    def _look_at(self, texts: list[int]) -> None:
+        """Show some texts, and what is needed to make a label of them."""
+        self.circled = texts
         self.box.clear()
         with self.box:
-            if not self.circled:
+            back = ui.button("Back", on_click=self._show_uncovered).props("flat dense")
+            if not texts:
                 ui.label("No text is in there.")
+                back.move(target_index=1)
                 return
-            contents = [plain(text) for text in self.project.store.texts(self.circled)]
-            ui.label(f"{len(self.circled):,} texts are circled.").style("font-weight:600")
+            contents = [plain(text) for text in self.project.store.texts(texts)]
+            ui.label(f"{counted(len(texts), 'text')} chosen.").style("font-weight:600")
             words = typical_words(contents, [plain(text) for text in self.project.store.texts(self.texts)])
             name = ui.input("Name of a new label", value=" ".join(words[:2])).classes("w-full")
             if words:
                 ui.label(f"Typical words: {', '.join(words)}").classes("soft")
-            ui.checkbox("Mark these texts with it", value=True).bind_value_to(self, "marking")
+            effect = ui.element("div").props('role="status"')
+            check = trying(lambda: self._preview(str(name.value or ""), effect))
+            name.on_value_change(check)
+            unmarked = f"Also mark these texts with it, but for those that you have marked ({len(texts):,})"
+            ui.checkbox(unmarked, value=self.marking).bind_value_to(self, "marking")
             ui.button("Make a label", on_click=trying(lambda: self._make(str(name.value or "")))).props("outline")
             for content in contents[:8]:
                 ui.label(content[:160]).classes("soft")
+            ui.timer(0.1, check, once=True)
+
+    async def _preview(self, name: str, effect: ui.element) -> None:
+        """Show how many texts would get the new label."""
+        labels = self.project.labels
+        effect.clear()
+        if not name.strip():
+            return
+        edit = edits.add(labels, UNUSED, name=name)
+        found = await run.io_bound(self.project.engine.preview, labels, edit.labels, {})
+        effect.clear()
+        with effect:
+            assert found is not None
+            own = {int(text) for (_, new), moved in found.moves.items() if new == UNUSED for text in moved}
+            ui.label(f"{counted(len(own), 'text')} would get it, {len(own & set(self.circled)):,} of these.")
 
     def _make(self, name: str) -> None:
-        project, labels = self.project, self.project.labels
+        project, labels, person = self.project, self.project.labels, who()
         edit = edits.add(labels, project.store.new_key(), name=name)
-        project.store.set_labels(edit.labels.labels, edit.what, who=who(), expected=labels.version)
         key = edit.labels.labels[-1].key
-        if self.marking:
-            marks = [Mark(text, who(), (key,), "circled") for text in self.circled]
-            project.store.mark(marks, f"marked {len(marks)} circled texts as “{name}”", who=who())
-        ui.notify(f"Kept: {edit.what}.")
+        own = {mark.text for mark in project.store.marks() if mark.who == person}
+        texts = [text for text in self.circled if text not in own] if self.marking else []
+        what = f"{edit.what} and marked {counted(len(texts), 'text')} with it" if texts else edit.what
+        marks = [Mark(text, person, (key,), "circled") for text in texts]
+        project.store.set_labels(edit.labels.labels, what, who=person, expected=labels.version, marks=marks)
+        ui.notify(f"Kept: {what}.")
         ui.navigate.to("/labels")
 
 

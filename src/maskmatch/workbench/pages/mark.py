@@ -11,7 +11,7 @@ from maskmatch.evaluation.display import counted
 from maskmatch.workbench.browse import said, shown
 from maskmatch.workbench.pages.frame import MOST_BUTTONS, frame, other_label, trying, who
 from maskmatch.workbench.queue import REASONS, Suggestion, estimate, suggest
-from maskmatch.workbench.store import Mark, plain
+from maskmatch.workbench.records import Mark, plain
 
 if TYPE_CHECKING:
     from nicegui.events import KeyEventArguments
@@ -32,16 +32,18 @@ class MarkPage:
         self.chosen: list[int] = []
         self.suggestion: Suggestion | None = None
         self.order: list[int] = []
+        self.version = -1
 
     def build(self) -> None:
         """Show the page."""
-        ui.keyboard(on_key=self._key, ignore=["input", "select", "textarea"])
+        ui.keyboard(on_key=trying(self._key), ignore=["input", "select", "textarea"])
         self._next()
         with frame(self.project, "/mark"), ui.element("div").classes("two"):
             with ui.element("div"):
                 self.text()
             with ui.element("div"):
                 self.figures()
+            ui.timer(2.0, trying(self._follow))
 
     def _next(self, again: Suggestion | None = None) -> None:
         """Show the next text, or one again."""
@@ -51,6 +53,7 @@ class MarkPage:
         if self.suggestion is None:
             return
         labels, engine = self.project.labels, self.project.engine  # another one may be chosen meanwhile
+        self.version = labels.version
         place = self.suggestion.text
         if place >= engine.encoded:
             self.order = list(labels.names)
@@ -91,7 +94,7 @@ class MarkPage:
         with ui.element("div").classes("bar"):
             ui.button("0 None fits", on_click=lambda: self._keep([])).props("flat")
             ui.button("S Skip", on_click=self._skip).props("flat")
-            ui.button("U Undo", on_click=self._undo).props("flat")
+            ui.button("U Undo", on_click=trying(self._undo)).props("flat")
             ui.checkbox("Several labels per text", value=self.several, on_change=self._set_several)
             if self.several:
                 ui.button("Enter: keep", on_click=lambda: self._keep(self.chosen)).props("outline")
@@ -172,13 +175,15 @@ class MarkPage:
             self.last_skipped = False
             self._again(self.skipped.pop())
             return
-        undone = trying(self.project.store.undo)(who())
-        ui.notify("There is nothing to undo." if undone is None else f"Undone: {undone.what}.")
-        if undone is None or len(undone.marks) != 1:
-            self._again()
-            return
-        (mark,) = undone.marks
-        self._again(Suggestion(mark.text, mark.reason, undone=True))
+        undone = self.project.store.undo(who(), "marks")
+        ui.notify("There is no mark of yours to undo." if undone is None else f"Undone: {undone.what}.")
+        own = [mark for mark in undone.marks if mark.who == who()] if undone is not None else []
+        self._again(Suggestion(own[0].text, own[0].reason, undone=True) if len(own) == 1 else None)
+
+    def _follow(self) -> None:
+        """Show labels that somebody has changed."""
+        if self.suggestion is not None and self.project.labels.version != self.version:
+            self._again(self.suggestion)
 
     def _again(self, shown_again: Suggestion | None = None) -> None:
         self._next(shown_again)

@@ -12,8 +12,8 @@ from nicegui import ui
 from maskmatch.workbench.browse import MARKED, ORDERS, Filter, ShownText, find, said, shown
 from maskmatch.workbench.pages.explained import explain_dialog
 from maskmatch.workbench.pages.frame import MOST_BUTTONS, frame, named, other_label, trying, who
-from maskmatch.workbench.pages.importing import import_dialog
-from maskmatch.workbench.store import Mark
+from maskmatch.workbench.pages.importing import ImportDialog
+from maskmatch.workbench.records import Mark
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,13 +33,15 @@ class TextsPage:
         self.project, self.wanted, self.page = project, Filter(), 0
         self.found: NDArray[np.int64] = find(project, self.wanted)
         self.encoded = project.engine.encoded
+        self.version = project.labels.version
 
     def build(self) -> None:
         """Show the page."""
         with frame(self.project, "/"):
+            self.dialogs = ui.element("div")  # what opens in the table would go with its next refresh
             self._controls()
             self.table()
-            ui.timer(1.0, self._follow)
+            ui.timer(1.0, trying(self._follow))
 
     def _controls(self) -> None:
         names: dict[int | None, str] = {None: "any label"}
@@ -61,16 +63,20 @@ class TextsPage:
                 min=0,
                 max=1,
                 step=0.05,
-                on_change=lambda e: self._filter(least=e.value or 0),
+                on_change=lambda e: self._filter(least=_share(e.value, 0.0)),
             ).props("dense").classes("w-32")
             ui.number(
                 "to", value=1, min=0, max=1, step=0.05,
-                on_change=lambda event: self._filter(most=1 if event.value is None else event.value),
+                on_change=lambda event: self._filter(most=_share(event.value, 1.0)),
             ).props("dense").classes("w-32")  # fmt: skip
             ui.select(
                 ORDERS, value="file", label="Order", on_change=lambda event: self._filter(order=event.value)
             ).props("dense").classes("w-48")
-            ui.button("Add texts", on_click=lambda: import_dialog(self.project, self._find)).props("outline dense")
+            ui.button("Add texts", on_click=self._import).props("outline dense")
+
+    def _import(self) -> None:
+        with self.dialogs:
+            ImportDialog(self.project, self._find)
 
     def _filter(self, **changes: Any) -> None:
         changes = {name: "" if name == "words" and value is None else value for name, value in changes.items()}
@@ -79,12 +85,14 @@ class TextsPage:
 
     def _find(self) -> None:
         self.found = find(self.project, self.wanted)
-        self.encoded = self.project.engine.encoded
+        self.encoded, self.version = self.project.engine.encoded, self.project.labels.version
         self.table.refresh()
 
     def _follow(self) -> None:
-        """While texts are encoded, show their predictions."""
-        if self.project.engine.encoded != self.encoded:
+        """Show predictions of texts that have been encoded, and labels that somebody has changed."""
+        engine = self.project.engine
+        waits = self.wanted.order == "novel" and engine.encoded < self.project.store.count  # it looks at all texts
+        if self.project.labels.version != self.version or (engine.encoded != self.encoded and not waits):
             self._find()
 
     def _turn(self, by: int) -> None:
@@ -101,10 +109,10 @@ class TextsPage:
         with ui.element("div").classes("bar"):
             count = len(self.found)
             last = min(first + PER_PAGE, count)
-            told = f"{first + 1:,} to {last:,} of {count:,} texts" if count else "No text is like this."
+            told = f"{first + 1:,} to {last:,} of {count:,} texts" if count else "No text matches these filters."
             ui.label(told).props('role="status"').classes("soft")
-            ui.button("Earlier", on_click=lambda: self._turn(-1)).props("flat dense").set_enabled(self.page > 0)
-            ui.button("Later", on_click=lambda: self._turn(1)).props("flat dense").set_enabled(last < count)
+            ui.button("Previous", on_click=lambda: self._turn(-1)).props("flat dense").set_enabled(self.page > 0)
+            ui.button("Next", on_click=lambda: self._turn(1)).props("flat dense").set_enabled(last < count)
         if not rows:
             return
         with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
@@ -122,26 +130,29 @@ class TextsPage:
         with ui.element("tr"):
             with ui.element("td"):
                 ui.html(html.escape(text), sanitize=False)
-            with ui.element("td"):
+                others = " · ".join(f"{name}: {value}" for name, value in row.others.items())
+                if others:
+                    ui.label(others[:LONGEST]).classes("soft")
+            with _cell("Prediction"):
                 ui.label("…" if row.label is None else names.get(row.label, "?"))
-            with ui.element("td").classes("number"):
+            with _cell("Probability").classes("number"):
                 ui.label("" if row.label is None else f"{row.probability:.2f}")
-            with ui.element("td"):
+            with _cell("Mark"):
                 for mark in row.marks:
-                    said = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
-                    ui.label(said if len({each.who for each in row.marks}) == 1 else f"{said} ({mark.who})")
+                    labels = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
+                    ui.label(labels if len({each.who for each in row.marks}) == 1 else f"{labels} ({mark.who})")
             with ui.element("td"), ui.element("div").style("display:flex;gap:4px"):
                 short = row.text[:60]
                 if row.label is not None:
                     named(
-                        ui.button("Right", on_click=partial(self._mark, row, row.label)), f"Mark as right: {short}"
+                        ui.button("Correct", on_click=partial(self._mark, row, row.label)), f"Mark as correct: {short}"
                     ).props("flat dense")
-                    named(ui.button("Other", on_click=partial(self._choose, row)), f"Choose its label: {short}").props(
+                    named(ui.button("Change", on_click=partial(self._choose, row)), f"Choose its label: {short}").props(
                         "flat dense"
                     )
-                    named(
-                        ui.button("Why?", on_click=partial(explain_dialog, self.project, row.id)), f"Explain: {short}"
-                    ).props("flat dense")
+                    named(ui.button("Why?", on_click=partial(self._explain, row.id)), f"Explain: {short}").props(
+                        "flat dense"
+                    )
 
     def _choose(self, row: ShownText) -> None:
         """Ask which label a text has."""
@@ -150,7 +161,7 @@ class TextsPage:
             dialog.close()
             self._mark(row, *labels)
 
-        with ui.dialog(value=True) as dialog, ui.card().style("max-width: 720px"):
+        with self.dialogs, ui.dialog(value=True) as dialog, ui.card().style("max-width: 720px"):
             ui.html("<h2>Which label has this text?</h2>", sanitize=False)
             ui.html(f'<p class="big">{html.escape(row.text)}</p>', sanitize=False)
             with ui.element("div").classes("bar"):
@@ -170,3 +181,20 @@ class TextsPage:
         what = said(row.text, [names.get(key, "?") for key in labels])
         self.project.store.mark([Mark(row.id, person, labels, "chosen")], what, who=person)
         self.table.refresh()
+        with self.dialogs:
+            ui.notify(f"Kept: {what}. To take it back, press u on the page Mark.")
+
+    async def _explain(self, text: int) -> None:
+        with self.dialogs:
+            await explain_dialog(self.project, text)
+
+
+def _cell(title: str) -> ui.element:
+    """A cell with its heading, which narrow screens show beside it."""
+    cell = ui.element("td")
+    cell.props["data-title"] = title
+    return cell
+
+
+def _share(value: float | None, otherwise: float) -> float:
+    return otherwise if value is None else min(max(float(value), 0.0), 1.0)
