@@ -17,15 +17,13 @@ import sqlalchemy
 from maskmatch.data.tables import write_table
 from maskmatch.labels import LabelSet
 from maskmatch.workbench.project import Project
-from maskmatch.workbench.records import Mark
-from toy_data import LABELS, TEXTS, TRUTH
+from toy_data import LABELS
+from workbench_tools import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Tiny = Callable[[str], Path]
-
-ROWS = [{"id": number, "text": f"{TEXTS[number % len(TEXTS)]} {number}"} for number in range(120)]
 
 
 @pytest.fixture(scope="session")
@@ -94,18 +92,3 @@ def project(tiny: Tiny, tmp_path: Path, texts_file: Path, database: str | None) 
     made.engine.wait(60)
     yield made
     made.close()
-
-
-BOTH = pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)
-
-WHO = "ada"
-
-
-def keys_of(project: Project) -> dict[str, int]:
-    return {name: key for key, name in project.labels.names.items()}
-
-
-def mark_all(project: Project, rows: range, reason: str = "chosen") -> None:
-    keys = keys_of(project)
-    marks = [Mark(row, WHO, (keys[TRUTH[row % len(TRUTH)]],), reason) for row in rows]
-    project.store.mark(marks, "marked", who=WHO)

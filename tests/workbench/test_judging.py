@@ -15,7 +15,7 @@ from maskmatch.workbench.project import Project
 from maskmatch.workbench.queue import estimate, suggest
 from maskmatch.workbench.records import Mark
 from maskmatch.workbench.store import Store
-from workbench.conftest import BOTH, WHO, keys_of, mark_all
+from workbench_tools import BOTH, WHO, keys_of, mark_all
 
 if TYPE_CHECKING:
     from pathlib import Path

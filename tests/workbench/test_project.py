@@ -27,7 +27,7 @@ from maskmatch.workbench.project import Project
 from maskmatch.workbench.queue import estimate, random_marks, similar_marked, suggest
 from maskmatch.workbench.records import ChangedMeanwhileError, Mark, Undone
 from toy_data import A_LITTLE, LABELS, TEXTS, TRUTH
-from workbench.conftest import BOTH, ROWS, WHO, keys_of, mark_all
+from workbench_tools import BOTH, ROWS, WHO, keys_of, mark_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable

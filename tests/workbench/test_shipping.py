@@ -13,7 +13,7 @@ from maskmatch.labels.files import load_labels
 from maskmatch.workbench import shipping
 from maskmatch.workbench.records import Mark
 from toy_data import LABELS, TRUTH
-from workbench.conftest import ROWS, WHO, keys_of, mark_all
+from workbench_tools import ROWS, WHO, keys_of, mark_all
 
 if TYPE_CHECKING:
     from cli_tools import Run

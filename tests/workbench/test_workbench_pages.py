@@ -131,7 +131,6 @@ def test_the_whole_loop_by_mouse(browser: Browser, started: Workbench, tmp_path:
     assert list(load_labels(tmp_path / "labels.json")) == ["money back", *LABELS[1:]]
 
 
-
 def test_the_loop_by_keyboard_alone(browser: Browser, started: Workbench) -> None:
     def tab_to(page: Page, name: str) -> None:
         for _ in range(80):
