@@ -59,6 +59,7 @@ def _act(page: Page, name: str) -> None:
         page.get_by_text("texts would get another label").wait_for()
         page.wait_for_timeout(500)
     if name == "map":
+        page.locator("canvas").first.wait_for()
         page.get_by_text("UMAP, which shows groups better").wait_for(state="detached", timeout=120_000)
         page.wait_for_timeout(1500)
     if name == "mark":

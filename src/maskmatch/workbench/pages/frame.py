@@ -162,6 +162,13 @@ def other_label(names: Mapping[int, str], take: Callable[[int], object]) -> None
     field.props("dense").classes("w-48")
 
 
+def cell(title: str) -> ui.element:
+    """A cell with its heading, which narrow screens show beside it."""
+    made = ui.element("td")
+    made.props["data-title"] = title
+    return made
+
+
 NOBODY, LONGEST_NAME = "me", 200
 
 

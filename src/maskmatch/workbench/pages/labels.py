@@ -12,7 +12,7 @@ from nicegui import run, ui
 from maskmatch.errors import MaskMatchError
 from maskmatch.evaluation.display import counted
 from maskmatch.workbench import edits
-from maskmatch.workbench.pages.frame import frame, named, trying, who
+from maskmatch.workbench.pages.frame import cell, frame, named, trying, who
 from maskmatch.workbench.records import plain
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class LabelsPage:
                             more = "; ".join(filter(None, [label.description, *label.phrases]))
                             if more:
                                 ui.label(more).classes("soft")
-                        with ui.element("td").classes("number"):
+                        with cell("Texts").classes("number"):
                             ui.label(f"{counts.get(label.key, 0):,}")
-                        with ui.element("td").classes("number"):
+                        with cell("Marks").classes("number"):
                             ui.label(f"{marks.get(label.key, 0):,}")
                         with ui.element("td"), ui.element("div").style("display:flex;gap:2px;flex-wrap:wrap"):
                             self._action("Change", label.name, partial(self._begin_changing, label.key))

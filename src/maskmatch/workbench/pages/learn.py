@@ -10,7 +10,7 @@ from nicegui import run, ui
 from maskmatch.evaluation.display import counted
 from maskmatch.workbench.curve import learning_curve
 from maskmatch.workbench.learning import ENOUGH_TO_JUDGE
-from maskmatch.workbench.pages.frame import frame, named, trying, who
+from maskmatch.workbench.pages.frame import cell, frame, named, trying, who
 from maskmatch.workbench.project import NAMES_ALONE, described
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from maskmatch.workbench.learning import Kind
     from maskmatch.workbench.project import Project
 
+COLUMNS = ("Classifier", "Started", "Marks", "Held-back marks", "State")
 BEFORE_AND_AFTER = ("accuracy before", "accuracy")
 
 
@@ -76,7 +77,7 @@ class LearnPage:
         ui.html("<h2>Classifiers</h2>", sanitize=False)
         with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
             with ui.element("thead"), ui.element("tr"):
-                for title in ("Classifier", "Started", "Marks", "Accuracy on held-back marks", "State", ""):
+                for title in (*COLUMNS, ""):
                     with ui.element("th").props("scope=col"):
                         ui.html(title or '<span class="sr-only">Actions</span>', sanitize=False)
             with ui.element("tbody"):
@@ -157,9 +158,9 @@ class LearnPage:
             figures.get("error") or figures.get("verdict") or row["state"],
         )
         with ui.element("tr"):
-            for cell in cells:
-                with ui.element("td"):
-                    ui.label(cell)
+            for title, content in zip(COLUMNS, cells, strict=True):
+                with cell(title) if content and title != COLUMNS[0] else ui.element("td"):
+                    ui.label(content)
             with ui.element("td"):
                 if row["id"] == current:
                     ui.label("predicts now").style("font-weight:600")

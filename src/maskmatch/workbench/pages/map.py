@@ -89,7 +89,7 @@ class MapPage:
             views = {view: title for view, title in VIEWS.items() if view in self.layout.places}
             ui.select(views, value=self.view, label="Layout", on_change=lambda e: self._draw(view=e.value)).props(
                 "dense"
-            ).classes("w-48")
+            ).classes("w-64")
             if not self.layout.ready and not self.layout.failed:
                 ui.label("UMAP, which shows groups better, is being computed.").classes("soft").props('role="status"')
 

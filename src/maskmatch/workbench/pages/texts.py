@@ -11,7 +11,7 @@ from nicegui import ui
 
 from maskmatch.workbench.browse import MARKED, ORDERS, Filter, ShownText, find, said, shown
 from maskmatch.workbench.pages.explained import explain_dialog
-from maskmatch.workbench.pages.frame import MOST_BUTTONS, frame, named, other_label, trying, who
+from maskmatch.workbench.pages.frame import MOST_BUTTONS, cell, frame, named, other_label, trying, who
 from maskmatch.workbench.pages.importing import ImportDialog
 from maskmatch.workbench.records import Mark
 
@@ -118,8 +118,7 @@ class TextsPage:
         with ui.element("div").classes("scroll"), ui.element("table").classes("plain"):
             with ui.element("thead"), ui.element("tr"):
                 for title in ("Text", "Prediction", "Probability", "Mark", ""):
-                    cell = ui.element("th").props("scope=col")
-                    with cell:
+                    with ui.element("th").props("scope=col"):
                         ui.html(title or '<span class="sr-only">Actions</span>', sanitize=False)
             with ui.element("tbody"):
                 for row in rows:
@@ -133,11 +132,11 @@ class TextsPage:
                 others = " · ".join(f"{name}: {value}" for name, value in row.others.items())
                 if others:
                     ui.label(others[:LONGEST]).classes("soft")
-            with _cell("Prediction"):
+            with cell("Prediction"):
                 ui.label("…" if row.label is None else names.get(row.label, "?"))
-            with _cell("Probability").classes("number"):
+            with cell("Probability").classes("number"):
                 ui.label("" if row.label is None else f"{row.probability:.2f}")
-            with _cell("Mark"):
+            with cell("Mark"):
                 for mark in row.marks:
                     labels = ", ".join(names.get(key, "?") for key in mark.labels) or "none fits"
                     ui.label(labels if len({each.who for each in row.marks}) == 1 else f"{labels} ({mark.who})")
@@ -187,13 +186,6 @@ class TextsPage:
     async def _explain(self, text: int) -> None:
         with self.dialogs:
             await explain_dialog(self.project, text)
-
-
-def _cell(title: str) -> ui.element:
-    """A cell with its heading, which narrow screens show beside it."""
-    cell = ui.element("td")
-    cell.props["data-title"] = title
-    return cell
 
 
 def _share(value: float | None, otherwise: float) -> float:
