@@ -10,6 +10,7 @@ import numpy as np
 
 from maskmatch.label_tools.check.names import content_words
 from maskmatch.workbench.records import plain
+from maskmatch.workbench.vectors import unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,8 +47,7 @@ def uncovered(project: Project) -> list[Group]:
     if count < LEAST_TEXTS:
         return []
     far = np.argsort(-novelty, kind="stable")[:count]
-    vectors = project.engine.vectors[far].reshape(count, -1)
-    vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    vectors = unit(project.engine.vectors[far])
     found = KMeans(max(2, min(MOST_GROUPS, count // PER_GROUP)), n_init=3, random_state=0).fit(vectors)
     others = [plain(text) for text in project.store.texts(project.store.drawn()[:MOST_TEXTS])]
     groups = []

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from maskmatch.workbench.vectors import unit
+
 if TYPE_CHECKING:
     from maskmatch.workbench.project import Project
 
@@ -52,8 +54,7 @@ def learning_curve(project: Project) -> Curve | None:
     labels = np.array(list(truth.values()))
     if len(labels) < LEAST or len(set(labels.tolist())) < 2:
         return None
-    rows = vectors[list(truth)].reshape(len(labels), -1)
-    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    rows = unit(vectors[list(truth)])
     folds = max(2, min(FOLDS, *Counter(labels.tolist()).values()))
     draw = np.random.default_rng(0)
     right: dict[int, list[float]] = {}

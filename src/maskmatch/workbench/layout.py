@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from maskmatch.workbench.vectors import unit
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -85,12 +87,6 @@ def principal_components(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
     _, _, axes = np.linalg.svd(centred[:2_000], full_matrices=False)
     return np.asarray(centred @ axes[:2].T)
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors of length 1: (n, dim)."""
-    flat = vectors.reshape(len(vectors), -1)
-    return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12))
 
 
 def main() -> None:

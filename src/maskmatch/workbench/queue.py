@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maskmatch.evaluation.intervals import wilson
+from maskmatch.workbench.vectors import unit
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -92,13 +93,8 @@ def _least_alike(project: Project, pool: NDArray[np.int64], marked: list[int]) -
     if not marked:
         return int(pool[0])
     vectors = project.engine.vectors
-    nearest = (_unit(vectors[pool]) @ _unit(vectors[marked]).T).max(axis=1)
+    nearest = (unit(vectors[pool]) @ unit(vectors[marked]).T).max(axis=1)
     return int(pool[np.argmin(nearest)])
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    flat = vectors.reshape(len(vectors), -1)
-    return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12))
 
 
 def _second_look(project: Project, who: str, skipped: Collection[int]) -> int | None:
@@ -148,6 +144,6 @@ def similar_marked(project: Project, text: int, most: int = 3) -> list[tuple[int
     if not marked or text >= project.engine.encoded:
         return []
     vectors = project.engine.vectors
-    own, others = _unit(vectors[[text]]), _unit(vectors[marked])
+    own, others = unit(vectors[[text]]), unit(vectors[marked])
     cosines = (others @ own.T)[:, 0]
     return [(marked[place], float(cosines[place])) for place in np.argsort(-cosines)[:most].tolist()]

@@ -6,11 +6,10 @@ import random
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import create_engine, delete, event, func, insert, select, update
+from sqlalchemy import create_engine, event, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -25,7 +24,20 @@ from maskmatch.workbench.records import (
     Mark,
     ProjectLabel,
     Undone,
-    plain,
+)
+from maskmatch.workbench.rows import (
+    append_setting,
+    log_change,
+    make_marks,
+    mark_before,
+    mark_of,
+    next_key,
+    now,
+    put_mark,
+    read_labels,
+    searched,
+    set_setting,
+    zoned,
 )
 from maskmatch.workbench.schema import Base, ChangeRow, MarkRow, RunRow, SettingRow, TextRow
 
@@ -115,7 +127,7 @@ class Store:
     def set(self, name: str, value: Any) -> None:
         """Change a setting of the project."""
         with self._write() as session:
-            _set(session, name, value)
+            set_setting(session, name, value)
 
     # -- texts -----------------------------------------------------------------------------------------------
 
@@ -144,10 +156,10 @@ class Store:
         """
         iterator = iter(list(rows))  # read before the database is locked
         with self._write() as session:
-            if digest is not None and not _append(session, "imported", digest):
+            if digest is not None and not append_setting(session, "imported", digest):
                 return None
             if source is not None:
-                _append(session, "sources", dict(source))
+                append_setting(session, "sources", dict(source))
             first = count = session.scalar(select(func.count()).select_from(TextRow)) or 0
             rng = random.Random(first)  # other numbers for each import
             while part := list(islice(iterator, IMPORTED_AT_ONCE)):
@@ -157,7 +169,7 @@ class Store:
                         {
                             "id": count + place,
                             "content": content,
-                            "plain": _searched(content, columns),
+                            "plain": searched(content, columns),
                             "columns": json_value(columns),
                             "draw": rng.randrange(MOST_DRAW),
                         }
@@ -215,13 +227,13 @@ class Store:
     def labels(self) -> Labels:
         """The labels."""
         with self._read() as session:
-            return _labels(session)
+            return read_labels(session)
 
     def marks(self) -> list[Mark]:
         """All marks, oldest first."""
         with self._read() as session:
             rows = session.scalars(select(MarkRow).order_by(MarkRow.at, MarkRow.text, MarkRow.who))
-            return [_mark(row) for row in rows]
+            return [mark_of(row) for row in rows]
 
     def set_labels(
         self,
@@ -246,36 +258,36 @@ class Store:
         LabelSet(tuple(label.inside() for label in labels))  # raises if two read alike
         stay, moved = {label.key for label in labels}, dict(moved or {})
         with self._write() as session:
-            old = _labels(session, locked=True)
+            old = read_labels(session, locked=True)
             if old.version != expected:
                 raise ChangedMeanwhileError("Somebody has changed the labels meanwhile; look at them again.")
-            every = [_mark(row) for row in session.scalars(select(MarkRow))]
+            every = [mark_of(row) for row in session.scalars(select(MarkRow))]
             gone = [mark for mark in every if not stay.issuperset(mark.labels)]
             changed: list[tuple[Mark, Mark | None]] = []
             for mark in gone:
                 kept = tuple(dict.fromkeys(moved.get(key, key) for key in mark.labels if moved.get(key, key) in stay))
                 changed.append((mark, replace(mark, labels=kept) if kept else None))
-                _put(session, *changed[-1])
+                put_mark(session, *changed[-1])
             log = [(mark.text, mark.who, mark, after) for mark, after in changed]
-            change = _log(session, who, what, old, [*log, *_make_marks(session, marks)])
-            _set(session, "labels", {"labels": [asdict(label) for label in labels], "version": change})
-            _set(session, "next key", max([_next_key(session), *(label.key + 1 for label in labels)]))
-            return _labels(session)
+            change = log_change(session, who, what, old, [*log, *make_marks(session, marks)])
+            set_setting(session, "labels", {"labels": [asdict(label) for label in labels], "version": change})
+            set_setting(session, "next key", max([next_key(session), *(label.key + 1 for label in labels)]))
+            return read_labels(session)
 
     def new_key(self) -> int:
         """A key that no label had."""
         with self._write() as session:
-            key = _next_key(session)
-            _set(session, "next key", key + 1)
+            key = next_key(session)
+            set_setting(session, "next key", key + 1)
             return key
 
     def mark(self, marks: Sequence[Mark], what: str, *, who: str) -> None:
         """Mark texts."""
         with self._write() as session:
-            known = {label.key for label in _labels(session, locked=True).labels}
+            known = {label.key for label in read_labels(session, locked=True).labels}
             if not all(known.issuperset(mark.labels) for mark in marks):
                 raise ChangedMeanwhileError("This label is no longer there; somebody has removed it.")
-            _log(session, who, what, None, _make_marks(session, marks))
+            log_change(session, who, what, None, make_marks(session, marks))
 
     def undo(self, who: str, kind: ChangeKind) -> Undone | None:
         """Undo a person's last change of labels, or of marks; returns what it was, None if there is none.
@@ -283,7 +295,7 @@ class Store:
         A mark that was changed again since stays as it is. One that had a label that is gone loses it.
         """
         with self._write() as session:
-            _labels(session, locked=True)
+            read_labels(session, locked=True)
             row = session.scalar(
                 select(ChangeRow)
                 .where(ChangeRow.undone.is_(False), ChangeRow.who == who, ChangeRow.kind == kind)
@@ -294,18 +306,18 @@ class Store:
                 return None
             before = row.before
             if before.get("labels") is not None:
-                if _labels(session, locked=True).version != row.id:
+                if read_labels(session, locked=True).version != row.id:
                     raise ChangedMeanwhileError("Somebody has changed the labels since, so this cannot be undone.")
-                _set(session, "labels", before["labels"])
-            known, taken_back = {label.key for label in _labels(session).labels}, []
+                set_setting(session, "labels", before["labels"])
+            known, taken_back = {label.key for label in read_labels(session).labels}, []
             for text, person, old, made_at in before["marks"]:
                 found = session.get(MarkRow, (text, person))
-                own = None if found is None else _mark(found)
+                own = None if found is None else mark_of(found)
                 if (None if own is None else own.at.isoformat()) != made_at:
                     continue
                 if own is not None:
                     taken_back.append(own)
-                _put(session, own, None if old is None else _before(text, person, old, known))
+                put_mark(session, own, None if old is None else mark_before(text, person, old, known))
             row.undone = True
             return Undone(row.what, tuple(taken_back))
 
@@ -313,14 +325,14 @@ class Store:
         """The last changes of labels, or of marks, newest first."""
         with self._read() as session:
             found = select(ChangeRow).where(ChangeRow.kind == kind).order_by(ChangeRow.id.desc()).limit(most)
-            return [Change(row.id, row.who, _zoned(row.at), row.what, row.undone) for row in session.scalars(found)]
+            return [Change(row.id, row.who, zoned(row.at), row.what, row.undone) for row in session.scalars(found)]
 
     # -- runs ------------------------------------------------------------------------------------------------
 
     def start_run(self, kind: str, who: str) -> int:
         """Write down that a run has started; returns its number."""
         with self._write() as session:
-            row = RunRow(kind=kind, who=who, started=_now(), state="running", figures={})
+            row = RunRow(kind=kind, who=who, started=now(), state="running", figures={})
             session.add(row)
             session.flush()
             return row.id
@@ -341,10 +353,6 @@ class Store:
             ]
 
 
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
 def _durable(connection: Any, _: Any) -> None:
     """What is committed survives a crash; readers do not wait for a writer."""
     cursor = connection.cursor()
@@ -357,120 +365,9 @@ def _reason(error: SQLAlchemyError) -> str:
     return str(getattr(error, "orig", None) or error).splitlines()[0]
 
 
-def _set(session: Session, name: str, value: Any) -> None:
-    row = session.get(SettingRow, name)
-    if row is None:
-        session.add(SettingRow(name=name, value=value))
-    else:
-        row.value = value
-    session.flush()
-
-
-def _append(session: Session, name: str, value: Any) -> bool:
-    """Append to a setting that is a list, unless it is in it; returns whether it was not."""
-    row = session.get(SettingRow, name, with_for_update=True)
-    known: list[Any] = [] if row is None else row.value
-    if value in known:
-        return False
-    _set(session, name, [*known, value])
-    return True
-
-
-def _next_key(session: Session) -> int:
-    row = session.get(SettingRow, "next key")
-    return 1 if row is None else int(row.value)
-
-
-def _labels(session: Session, *, locked: bool = False) -> Labels:
-    """The labels; if ``locked``, no other process changes them before this transaction ends."""
-    row = session.get(SettingRow, "labels", with_for_update=locked)
-    if row is None:
-        return Labels(())
-    rows: list[dict[str, Any]] = [
-        {name: tuple(part) if isinstance(part, list) else part for name, part in each.items()}
-        for each in row.value["labels"]
-    ]
-    return Labels(tuple(ProjectLabel(**each) for each in rows), row.value["version"])
-
-
-def _mark(row: MarkRow) -> Mark:
-    return Mark(row.text, row.who, tuple(row.labels), row.reason, _zoned(row.at))
-
-
-def _zoned(at: datetime) -> datetime:
-    # SQLite drops the zone; PostgreSQL gives that of its session.
-    return at.astimezone(timezone.utc) if at.tzinfo else at.replace(tzinfo=timezone.utc)
-
-
-def _make_marks(session: Session, marks: Sequence[Mark]) -> list[tuple[int, str, Mark | None, Mark | None]]:
-    """Make marks; returns each with what was there before."""
-    made: list[tuple[int, str, Mark | None, Mark | None]] = []
-    for mark in marks:
-        row = session.get(MarkRow, (mark.text, mark.who))
-        old = None if row is None else _mark(row)
-        # A text that was drawn at random stays in the sample.
-        new = mark if old is None or old.reason != "random" else replace(mark, reason="random")
-        _put(session, old, new)
-        made.append((mark.text, mark.who, old, new))
-    return made
-
-
-def _searched(content: Any, columns: Mapping[str, Any]) -> str:
-    """What search looks through: the text and all other columns, in lower case."""
-    others = (str(value) for value in columns.values() if value is not None and value != content)
-    return " ".join([plain(content), *others]).lower().replace("\0", "")  # PostgreSQL refuses NUL in text
-
-
 @contextmanager
 def _plain_errors() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
         raise MaskMatchError(f"The database cannot be used: {_reason(error)}") from error
-
-
-def _put(session: Session, old: Mark | None, new: Mark | None) -> None:
-    """Replace a mark; None: there is none."""
-    if old is not None:
-        session.execute(delete(MarkRow).where(MarkRow.text == old.text, MarkRow.who == old.who))
-    if new is not None:
-        session.execute(
-            insert(MarkRow).values(text=new.text, who=new.who, labels=list(new.labels), reason=new.reason, at=new.at)
-        )
-
-
-def _before(text: int, person: str, old: Mapping[str, Any], known: set[int]) -> Mark | None:
-    """A mark as it was before a change, less labels that are gone; None if it had no others."""
-    labels = tuple(key for key in old["labels"] if key in known)
-    if old["labels"] and not labels:
-        return None
-    return Mark(text, person, labels, old["reason"], datetime.fromisoformat(old["at"]))
-
-
-def _log(
-    session: Session,
-    who: str,
-    what: str,
-    labels: Labels | None,
-    marks: Sequence[tuple[int, str, Mark | None, Mark | None]],
-) -> int:
-    """Write down a change, with marks before and after it; returns its number."""
-    before: dict[str, Any] = {
-        "labels": None
-        if labels is None
-        else {"labels": [asdict(label) for label in labels.labels], "version": labels.version},
-        "marks": [
-            [
-                text,
-                person,
-                None if old is None else {"labels": list(old.labels), "reason": old.reason, "at": old.at.isoformat()},
-                None if new is None else new.at.isoformat(),  # edits of labels leave it, so it identifies the mark
-            ]
-            for text, person, old, new in marks
-        ],
-    }
-    kind = "marks" if labels is None else "labels"
-    row = ChangeRow(who=who, at=_now(), what=what, kind=kind, before=before, undone=False)
-    session.add(row)
-    session.flush()
-    return row.id
