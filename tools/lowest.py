@@ -106,7 +106,7 @@ def main() -> None:
         )
         run(uv(folder), "pip", "install", "--quiet", "--no-deps", "--python", python, "-e", ROOT, "-e", ROOT / "lab")
         tests = options.tests or [f"tests/{name}" for name in TESTS]
-        run(python, "-m", "pytest", "-n", "auto", *tests)
+        run(python, "-m", "pytest", "-q", "-o", "addopts=", "-n", "auto", *tests)  # without the examples in docstrings
     print("lowest: all is well with the lowest versions")
 
 
