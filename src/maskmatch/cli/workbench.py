@@ -78,12 +78,7 @@ def open_workbench(
         browser: Whether to open the page in a browser.
         **reading: How rows are read.
     """
-    for package in ("nicegui", "sqlalchemy"):  # looked for but not imported: NiceGUI then reads where to keep things
-        if find_spec(package) is None:
-            raise MaskMatchError(
-                f"The workbench needs {package}, which is not installed; "
-                'install it with pip install "maskmatch[workbench]".'
-            )
+    _check_packages()
     from maskmatch.workbench.app import run
     from maskmatch.workbench.people import People, is_loopback
     from maskmatch.workbench.project import DATABASE, Project
@@ -112,6 +107,15 @@ def open_workbench(
         opened.close()
         raise
     run(opened, host=host, port=port, browser=browser)
+
+
+def _check_packages() -> None:
+    for package in ("nicegui", "sqlalchemy"):  # looked for but not imported: NiceGUI then reads where to keep things
+        if find_spec(package) is None:
+            raise MaskMatchError(
+                f"The workbench needs {package}, which is not installed; "
+                'install it with pip install "maskmatch[workbench]".'
+            )
 
 
 def _is_free(host: str, port: int) -> bool:

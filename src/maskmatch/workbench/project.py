@@ -151,8 +151,7 @@ class Project:
                 good = [row for row, why in zip(chunk.table.rows, chunk.table.problems, strict=True) if why is None]
                 yield from ((text, row.fields) for text, row in zip(chunk.texts, good, strict=True))
 
-        file = {"file": source, **{name: value for name, value in reading.items() if value}}
-        count = self.store.import_texts(rows(), digest=digest, source=file if isinstance(source, str) else None)
+        count = self.store.import_texts(rows(), digest=digest)
         if count:
             self.engine.encode_more()
         return count

@@ -127,14 +127,19 @@ def random_marks(project: Project) -> dict[int, Mark]:
     return found
 
 
+def judging_marks(project: Project) -> list[Mark]:
+    """The marks of the random sample whose texts are encoded, and that the classifier has not learnt from."""
+    encoded, seen = project.engine.encoded, project.learnt_from
+    return [mark for text, mark in random_marks(project).items() if text < encoded and text not in seen]
+
+
 def estimate(project: Project) -> Estimate | None:
     """The accuracy by the marks of a random sample that the classifier has not seen; None if there are none."""
-    predictions = project.engine.predictions(project.labels)
-    seen = project.learnt_from
-    rows = [mark for text, mark in random_marks(project).items() if text < len(predictions) and text not in seen]
+    rows = judging_marks(project)
     if not rows:
         return None
-    right = sum(int(predictions.keys[mark.text]) in mark.labels for mark in rows)
+    keys = project.engine.predictions(project.labels).keys
+    right = sum(int(keys[mark.text]) in mark.labels for mark in rows)
     return Estimate(right, len(rows), wilson(right, len(rows)))
 
 

@@ -12,7 +12,7 @@ from maskmatch.evaluation import evaluate_predictions
 from maskmatch.labels.files import save_labels as write_labels
 from maskmatch.workbench.browse import other_columns
 from maskmatch.workbench.project import NAMES_ALONE, described
-from maskmatch.workbench.queue import random_marks
+from maskmatch.workbench.queue import judging_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,7 @@ def commands(project: Project, folder: Path) -> list[tuple[str, str]]:
         found.append(("Classify texts by the labels", f"maskmatch classify {NEW} {options} -o predictions.csv"))
     elif project.kind == "adapt":
         adapt = f"maskmatch classify {NEW} {options} --adapt -o predictions.csv"
-        found.append(("Adapt to texts, and classify them", adapt))
+        found.append(("Learn from unmarked texts, and classify them", adapt))
     else:
         found.append(("Train it again", f"maskmatch train {quoted(TRAINING)} {options} -o {quoted(AGAIN)}"))
     classifier = quoted(CLASSIFIER)
@@ -154,12 +154,7 @@ def edits_to(own: LabelSet, wanted: LabelSet) -> dict[str, Any]:
 
 def _judging(project: Project) -> dict[int, int]:
     """The label of each text of the random sample that the classifier has not learnt from."""
-    seen, encoded = project.learnt_from, project.engine.encoded
-    found = {
-        text: mark.labels[0]
-        for text, mark in random_marks(project).items()
-        if len(mark.labels) == 1 and text not in seen and text < encoded
-    }
+    found = {mark.text: mark.labels[0] for mark in judging_marks(project) if len(mark.labels) == 1}
     if not found:
         raise MaskMatchError("No text that was drawn at random is marked yet; mark some on the page Mark.")
     return found

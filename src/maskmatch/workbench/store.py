@@ -142,14 +142,12 @@ class Store:
         rows: Iterable[tuple[Any, Mapping[str, Any]]],
         *,
         digest: str | None = None,
-        source: Mapping[str, Any] | None = None,
     ) -> int | None:
         """Add texts with the columns that they came with, all or none.
 
         Args:
             rows: The texts and their columns.
             digest: What identifies them; if texts with this digest are there, nothing is added.
-            source: The file that they came from, and how it was read.
 
         Returns:
             How many were added; None if they are there already.
@@ -158,8 +156,6 @@ class Store:
         with self._write() as session:
             if digest is not None and not append_setting(session, "imported", digest):
                 return None
-            if source is not None:
-                append_setting(session, "sources", dict(source))
             first = count = session.scalar(select(func.count()).select_from(TextRow)) or 0
             rng = random.Random(first)  # other numbers for each import
             while part := list(islice(iterator, IMPORTED_AT_ONCE)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-    from transformers import TrainerCallback
 
     from maskmatch.evaluation import EvaluationReport
     from maskmatch_lab.comparison.runner import Plan
@@ -41,11 +41,6 @@ MOST_NEIGHBOURS = 10
 class Baseline(Protocol):
     """A classifier that is not a row of the product's table of methods."""
 
-    parameters: int
-    """How many parameters are trained."""
-
-    def __init__(self, plan: Plan) -> None: ...
-
     def fit(self, texts: Sequence[Any], labels: Sequence[Any]) -> int:
         """Train; returns the number of steps."""
 
@@ -54,26 +49,24 @@ class Baseline(Protocol):
 
 
 class Frozen:
-    """A scikit-learn classifier on the vectors of an encoder that is not trained."""
+    """A scikit-learn classifier on the vectors of an encoder that is not trained.
 
-    parameters = 0
+    Args:
+        plan: The cell.
+        estimator: Makes the classifier for training rows with these labels.
+    """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, estimator: Callable[[Sequence[Any]], Any]) -> None:
         options = {**plan.options, "method": FROZEN}
         self._matcher = MaskMatcher.from_pretrained(plan.model, plan.labels, verbose=False, **options)
-        self._places = {label: place for place, label in enumerate(plan.labels)}
         self._labels = list(plan.labels)
+        self._places = {label: place for place, label in enumerate(self._labels)}
+        self._make = estimator
         self._estimator: Any = None
-
-    def estimator(self, labels: Sequence[Any]) -> Any:
-        """The classifier for training rows with these labels."""
-        raise NotImplementedError
 
     def fit(self, texts: Sequence[Any], labels: Sequence[Any]) -> int:
         """Encode the texts, and fit the classifier to their vectors."""
-        found = self.estimator(labels)
-        found.fit(self._vectors(texts), [self._places[label] for label in labels])
-        self._estimator = found
+        self._estimator = self._make(labels).fit(self._vectors(texts), [self._places[label] for label in labels])
         return 0
 
     def predict(self, texts: Sequence[Any]) -> tuple[list[Any], NDArray[np.float64]]:
@@ -89,27 +82,19 @@ class Frozen:
         return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12))
 
 
-class Probe(Frozen):
-    """Logistic regression."""
-
-    def estimator(self, labels: Sequence[Any]) -> Any:
-        """The same for all rows."""
-        return LogisticRegression(C=PENALTY, max_iter=1000)
+def _probe(_: Sequence[Any]) -> Any:
+    """Logistic regression, the same for all rows."""
+    return LogisticRegression(C=PENALTY, max_iter=1000)
 
 
-class Neighbours(Frozen):
-    """The nearest training texts, weighted by their distance: as many as a label has rows, ten at most."""
-
-    def estimator(self, labels: Sequence[Any]) -> Any:
-        """As many neighbours as the median label has rows."""
-        rows = int(np.median(list(Counter(labels).values())))
-        return KNeighborsClassifier(max(1, min(MOST_NEIGHBOURS, rows)), weights="distance", metric="cosine")
+def _neighbours(labels: Sequence[Any]) -> Any:
+    """The nearest training texts, weighted by their distance: as many as the median label has rows, but at most ten."""
+    rows = int(np.median(list(Counter(labels).values())))
+    return KNeighborsClassifier(max(1, min(MOST_NEIGHBOURS, rows)), weights="distance", metric="cosine")
 
 
 class SetFit:
     """SetFit with its defaults, in an environment of its own; it has the bare encoder, without the adapter."""
-
-    parameters = 0
 
     def __init__(self, plan: Plan) -> None:
         self._labels, self._seed = plan.labels, plan.seed
@@ -118,7 +103,7 @@ class SetFit:
     def fit(self, texts: Sequence[Any], labels: Sequence[Any]) -> int:
         """Train it in its own process."""
         from maskmatch_lab.benchmarks.peers.environments import DEFAULT_FOLDER
-        from maskmatch_lab.benchmarks.peers.process import Crew
+        from maskmatch_lab.benchmarks.peers.process import Crew, PeerError
 
         self._crew = Crew(DEFAULT_FOLDER, DEFAULT_FOLDER / "logs")
         names = self._labels.names_by_id
@@ -129,8 +114,12 @@ class SetFit:
             "model": self._model,
             "seed": self._seed,
         }
-        self._crew.ask("SetFit", "prepare", name="training", kind="training", settings=settings)
-        return int(self._crew.ask("SetFit", "run", name="training")["steps"])
+        try:
+            self._crew.ask("SetFit", "prepare", name="training", kind="training", settings=settings)
+            return int(self._crew.ask("SetFit", "run", name="training")["steps"])
+        except PeerError as error:
+            self._crew.close()
+            raise MaskMatchError(f"SetFit could not be trained: {error}") from error
 
     def predict(self, texts: Sequence[Any]) -> tuple[list[Any], None]:
         """Its predictions; it ends afterwards."""
@@ -142,7 +131,11 @@ class SetFit:
         return [ids[name] for name in found], None
 
 
-BASELINES: dict[str, Callable[[Plan], Baseline]] = {"probe": Probe, "nearest-neighbours": Neighbours, "setfit": SetFit}
+BASELINES: dict[str, Callable[[Plan], Baseline]] = {
+    "probe": partial(Frozen, estimator=_probe),
+    "nearest-neighbours": partial(Frozen, estimator=_neighbours),
+    "setfit": SetFit,
+}
 
 
 class BaselineClassifier:
@@ -165,13 +158,11 @@ class BaselineClassifier:
         """Nothing is encoded before the first prediction."""
         return self._baseline
 
-    def fit(self, texts: Sequence[Any], labels: Sequence[Any], watch: TrainerCallback) -> None:
+    def fit(self, texts: Sequence[Any], labels: Sequence[Any]) -> None:
         """Train, and take the time."""
-        watch.on_train_begin(None, None, None, model=_Nothing())  # type: ignore[arg-type]
         started = time.perf_counter()
         steps = self._baseline.fit(texts, labels)
         seconds = time.perf_counter() - started
-        watch.on_train_end(None, None, None)  # type: ignore[arg-type]
         config = TrainingConfig(seed=self._plan.seed).to_json()
         self.training_ = TrainingSummary(
             len(texts), len(set(labels)), steps, 1.0, round(seconds, 2), 0.0, cut=0, dev=None, config=config
@@ -193,14 +184,6 @@ class BaselineClassifier:
             names=self.labels.names_by_id,
             usual_metric=self._plan.data.task.metric,
         )
-
-
-class _Nothing:
-    """A model without parameters."""
-
-    @staticmethod
-    def parameters() -> list[Any]:
-        return []
 
 
 def _plain(texts: Sequence[Any]) -> list[str]:

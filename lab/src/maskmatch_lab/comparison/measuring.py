@@ -33,6 +33,10 @@ class TrainingWatch(TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **options: Any) -> None:
         """Read the high-water mark."""
+        self.finish()
+
+    def finish(self) -> None:
+        """Read the high-water mark, since the beginning of training or since this was made."""
         self.peak_megabytes, self.rise_megabytes = self._memory.peak, self._memory.rise
 
 

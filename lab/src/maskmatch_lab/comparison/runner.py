@@ -276,7 +276,8 @@ def _trained(plan: Plan) -> tuple[MaskMatcher | BaselineClassifier, TrainingWatc
     set_seed(plan.seed)  # also without training: a head without pretrained weights is drawn at random
     if plan.variant.baseline is not None:
         baseline, watch = BaselineClassifier(plan), TrainingWatch()
-        baseline.fit(list(plan.train.texts), list(plan.train.labels), watch)
+        baseline.fit(list(plan.train.texts), list(plan.train.labels))
+        watch.finish()
         return baseline, watch
     left_out = [id_ for id_ in plan.labels if id_ in plan.left_out]
     matcher = MaskMatcher.from_pretrained(

@@ -154,7 +154,7 @@ class TextsPage:
                     )
 
     def _choose(self, row: ShownText) -> None:
-        """Ask which label a text has."""
+        """Ask for the label of a text."""
 
         def take(*labels: int) -> None:
             dialog.close()
